@@ -116,9 +116,9 @@ def several_labels(cells: Cells) -> list[Hint]:
         if names:
             rows, where = _where(cells, names)
             message = (
-                f"{first_few(map(repr, names), 3)} count as single labels, but their parts are "
-                f"labels, too ({where}); if they mean several, say what separates them "
-                f"(--separator {sign!r}); a vote can only be for one label: correct it"
+                f"treated as single labels, although their parts are labels, too: "
+                f"{first_few(map(repr, names), 3)} ({where}); if they mean several, say what "
+                f"separates them (--separator {sign!r}); a vote can only be for one label"
             )
             return [Hint("several labels", message, rows)]
     return []
@@ -127,13 +127,15 @@ def several_labels(cells: Cells) -> list[Hint]:
 def only_known(cells: Cells, gold: str | None) -> list[Hint]:
     """A hint on labels that are known to be true somewhere, but nobody's candidate or vote."""
     is_gold = cells.within((gold,))
-    names = [cells.values[k] for k in np.setdiff1d(cells.which[is_gold], cells.which[~is_gold])]
+    given = {_plain(cells.values[k]) for k in np.unique(cells.which[~is_gold])}
+    known = (cells.values[k] for k in np.unique(cells.which[is_gold]))
+    names = [name for name in known if _plain(name) not in given]
     if not names:
         return []
     rows, where = _where(cells, names)
     message = (
-        f"{first_few(map(repr, names), 3)} is only a known label, and nowhere a candidate or vote "
-        f"({where}); if it is misspelled, correct it"
+        f"among the known labels only, and nowhere a candidate or vote: "
+        f"{first_few(map(repr, names), 3)} ({where}); if misspelled, correct it"
     )
     return [Hint("doubtful name", message, rows)]
 
@@ -166,6 +168,11 @@ def _spellings(cells: Cells, key: Callable[[str], str]) -> dict[str, list[Label]
 # -------------------------------------------------------------------- new names
 
 
+def _plain(name: Label) -> str:
+    """The name, "2" for "2.0": which one a table holds depends on the other cells of the column."""
+    return re.sub(r"^(-?[0-9]+)\.0*$", r"\1", str(name).strip())
+
+
 def new_names(
     cells: Cells, *, normalise: bool, mapped: Sequence[tuple[str, str]]
 ) -> Callable[[Label], Label]:
@@ -175,9 +182,7 @@ def new_names(
     """
 
     def key(name: str) -> str:
-        key = spelling_key(name) if normalise else name.strip()
-        # "2" for "2.0": which of them a table holds depends on the other cells of the column.
-        return re.sub(r"^(-?[0-9]+)\.0*$", r"\1", key)
+        return _plain(spelling_key(name) if normalise else name)
 
     known = {key: names[0] for key, names in _spellings(cells, key).items()}
     chosen = {key(old): new.strip() for old, new in mapped}

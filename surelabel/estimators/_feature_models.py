@@ -159,6 +159,11 @@ class CrossFitted:
                 raise ParameterError(
                     f"estimator {type(model).__name__} cannot predict rows left out: {error}"
                 ) from error
+        if not np.isfinite(outputs).all():
+            raise ParameterError(
+                f"estimator {type(self._estimator).__name__} gives probabilities that are not "
+                "finite numbers"
+            )
         self.trust: Trust = trust_features(outputs, evidence, posterior)
         self.proba = self.trust(outputs)
         return np.asarray(np.log(self.proba))

@@ -317,11 +317,10 @@ def confirmed(tally: Tally, fit: CrowdFit) -> bool:
     chance, by two standard errors. If not, nothing shows that any label is right: labelme's first
     votes beside the features of other rows would all be kept, 23 % of them wrong.
     """
-    counts = tally.counts_by_others(fit.posterior, fit.confusion)
-    n, right = counts.sum(axis=(1, 2)), np.einsum("akk->", counts)
-    by_chance = np.sum(counts.sum(axis=1) * counts.sum(axis=2), axis=1) / np.maximum(n, 1)
-    chance = by_chance.sum() / n.sum()
-    return bool(right - by_chance.sum() > 2 * np.sqrt(n.sum() * chance * (1 - chance)))
+    counts = tally.counts_by_others(fit.posterior, fit.confusion).sum(axis=0)
+    n = counts.sum()
+    chance = counts.sum(axis=0) @ counts.sum(axis=1) / n**2
+    return bool(np.trace(counts) - n * chance > 2 * np.sqrt(n * chance * (1 - chance)))
 
 
 def with_known(posterior: np.ndarray, known: np.ndarray | None) -> np.ndarray:

@@ -82,6 +82,11 @@ class Cleaned(ChosenLabels, Result):
         return [] if self.method in VOTES_ONLY else self.features
 
     @property
+    def evidence(self) -> str:
+        """What speaks for a label that was not given: features, or only votes."""
+        return "features" if self.X.shape[1] else "votes"
+
+    @property
     def status_counts(self) -> dict[str, int]:
         """Number of rows by status."""
         return {status: int(np.sum(self.status == status)) for status in STATUSES}
@@ -201,7 +206,7 @@ class Cleaned(ChosenLabels, Result):
             *self._statuses(),
             ("audit", self.audit.sentence() if self.audit else None),
             ("known-true labels", wrong if self.n_gold else None),
-            *_contradicted(int(np.sum(self.outside > 0)), len(self.labels.annotators)),
+            *self._contradicted(int(np.sum(self.outside > 0))),
             ("agree with result", named(agreement) or None),
             ("learned from", kinds(self.learned_from) or "the votes alone"),
             ("features", self.features_role.sentence() if self.features_role else None),
@@ -244,6 +249,15 @@ class Cleaned(ChosenLabels, Result):
             for status, n in self.status_counts.items()
             if n or status != CERTIFIED
         ]
+
+    def _contradicted(self, n_rows: int) -> list[tuple[str, str]]:
+        """The fact about rows whose true label was probably not given."""
+        if not n_rows:
+            return []
+        if len(self.labels.annotators) == 1:
+            return [("probably wrong", f"the labels of {count(n_rows)}; see the column outside")]
+        rows = f"{count(n_rows)} whose {self.evidence} speak for a label that was not given"
+        return [("outside", f"{rows} (1 in the column outside: most likely so)")]
 
     def _problems(self) -> list[str]:
         found = [self.audit.warning()] if self.audit else []
@@ -355,7 +369,10 @@ def clean(
         )
     with stage("labels", verbose=verbose):
         read = TableRead(frame, columns, votes_suffice=votes_suffice(method))
-        check_new_columns(read.table, NEW_COLUMNS, prefix)
+        rows = read.table
+        if read.labelling.long:  # one row per id, with its candidates as a list
+            rows = rows.append_column(str(read.labelling.labels), read.labels.lists())
+        check_new_columns(rows, NEW_COLUMNS, prefix)
         labels, placed = read.labels, None
         if answers is not None:
             labels, placed = use_answers(answers, labels, read.labelling.id, read.source)
@@ -377,9 +394,6 @@ def clean(
     if audit is not None:
         found, audited = apply_sheet(found, read.table, open_table(audit)[1], prefix=prefix)
     by_features = read.features and method not in VOTES_ONLY
-    rows = read.table
-    if read.labelling.long:  # one row per id, with its candidates as a list
-        rows = rows.append_column(str(read.labelling.labels), read.labels.lists())
     return Cleaned(
         **vars(found),
         frame=to_frame(add_columns(rows, _new_columns(found), prefix), read.frame),
@@ -392,21 +406,6 @@ def clean(
         audit=audited,
         left_out=read.leaks,
     )
-
-
-def _contradicted(n_rows: int, n_annotators: int) -> list[tuple[str, str]]:
-    """The fact about rows whose true label was probably not given."""
-    if not n_rows:
-        return []
-    if n_annotators == 1:
-        return [("probably wrong", f"the labels of {count(n_rows)}; see the column outside")]
-    return [
-        (
-            "outside",
-            f"{count(n_rows)} whose features speak for a label that was not given (1 in the column "
-            "outside: most likely so)",
-        )
-    ]
 
 
 def _new_columns(found: ChosenLabels) -> dict[str, pa.Array]:

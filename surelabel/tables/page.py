@@ -106,7 +106,7 @@ def _facts(cleaned: Cleaned) -> list[tuple[str, str]]:
 
 
 def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
-    """The rows whose features speak for a label that was not given, the likeliest first."""
+    """The rows whose features (or votes) speak for another label, the likeliest first."""
     order = np.argsort(cleaned.outside, kind="stable")
     found = order[cleaned.outside[order] > 0]
     shown = found[:LACKING_ROWS]
@@ -120,12 +120,13 @@ def _lacking(cleaned: Cleaned, reader: Reader) -> Table:
         best = str(cleaned.classes[cleaned.best[row]])
         texts = (name, first_few(cleaned.labels.candidates[row]), best)
         rows.append([number_cell(rank, "{:,}"), *map(text_cell, texts), *likely])
-    titles = ("Row", "Labels given", "Features speak for")
+    titles = ("Row", "Labels given", f"{cleaned.evidence.capitalize()} speak for")
     some = f"The first {len(shown)} of {len(found):,} rows" if len(found) > LACKING_ROWS else "Rows"
     return Table(
         "outside",
         "May lack their label",
-        f"{some} whose features speak for a label that was not given, the likeliest first. "
+        f"{some} whose {cleaned.evidence} speak for a label that was not given, the likeliest "
+        "first. "
         + (
             "The probability that the true label was not given rests on the known labels."
             if known

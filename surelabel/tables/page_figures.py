@@ -48,7 +48,8 @@ def build(cleaned: Cleaned, shown: np.ndarray) -> dict[str, Gallery]:
     rows ``shown``, the rows to look at that the page shows.
     """
     with rc_context(STYLE):
-        galleries = [_map(cleaned, shown), _sureness(cleaned), _ambiguity(cleaned)]
+        galleries = [_map(cleaned, shown)] if cleaned.X.shape[1] else []
+        galleries += [_sureness(cleaned), _ambiguity(cleaned)]
     return {gallery.topic: gallery for gallery in galleries if gallery.pictures}
 
 

@@ -230,6 +230,7 @@ def _reasons(row: int, cleaned: Cleaned, near: np.ndarray) -> list[Reason]:
     if cleaned.outside[row]:
         label = str(cleaned.classes[cleaned.best[row]])
         like = "like" if 2 * np.sum(near == cleaned.best[row]) > len(near) else "though not"
-        sentence = f"Its features, {like} the rows beside it, speak for a label that was not given:"
+        beside = f", {like} the rows beside it," if len(near) else ""
+        sentence = f"Its {cleaned.evidence}{beside} speak for a label that was not given:"
         reasons.append(Reason("label missing", sentence, label))
     return reasons or [Reason("unsure", "No candidate is likely enough.")]

@@ -109,8 +109,11 @@ def test_all_labels_of_several_are_counted():
 def test_a_known_label_that_nobody_gave_is_named():
     table = pa.table({"y": ["apple|pear", "pear", "apple"], "checked": ["appel", None, "apple"]})
     (hint,) = read_labels(table, Labelling(labels="y", gold="checked")).hints
-    assert hint.message.startswith("'appel' is only a known label")
+    assert hint.message.startswith("among the known labels only, and nowhere a candidate")
+    assert ": 'appel' (1 row(s)" in hint.message
     assert hint.rows.tolist() == [0]
+    numbers = pa.table({"a": [1, 2, 3], "b": [1, 2, 3], "checked": [1.0, None, 3.0]})
+    assert read_labels(numbers, Labelling(votes=("a", "b"), gold="checked")).hints == ()
     per_class = {"apple": [1, 0, 1], "pear": [1, 1, 0], "checked": ["apple", None, "pear"]}
     columns = Labelling(indicator=("apple", "pear"), gold="checked")
     assert read_labels(pa.table(per_class), columns).hints == ()

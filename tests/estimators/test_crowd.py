@@ -3,6 +3,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, load_iris, make_blobs
+from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_validate
 from sklearn.naive_bayes import MultinomialNB
@@ -303,3 +304,14 @@ def test_a_model_that_cannot_learn_from_the_features_is_named():
     sets = crowd(y, draw_votes(y, [0.9, 0.8], 3, np.random.default_rng(0)))
     with pytest.raises(ParameterError, match="MultinomialNB cannot learn from these features: Neg"):
         CrowdClassifier(MultinomialNB()).fit(X - 10, sets)
+
+
+def test_an_estimator_whose_probabilities_are_no_numbers_is_named():
+    class Broken(DummyClassifier):
+        def predict_proba(self, X):
+            return super().predict_proba(X) * np.nan
+
+    X, y = load_iris(return_X_y=True)
+    sets = crowd(y, draw_votes(y, [0.9, 0.8], 3, np.random.default_rng(0)))
+    with pytest.raises(ParameterError, match="Broken gives probabilities that are not finite"):
+        CrowdClassifier(Broken()).fit(X, sets)

@@ -327,3 +327,11 @@ def test_one_vote_per_row_is_the_label():
     fit = alternate_crowd(Tally(votes, 4))
     assert np.mean(fit.posterior.argmax(axis=1) == votes.max(axis=1)) > 0.95
     assert not confirmed(Tally(votes, 4), fit)
+
+
+def test_people_with_one_vote_each_can_confirm_each_other():
+    y = np.arange(300) % 2
+    votes = np.full((300, 900), -1)
+    votes[np.arange(900) // 3, np.random.default_rng(0).permutation(900)] = np.repeat(y, 3)
+    tally = Tally(votes, 2)
+    assert confirmed(tally, alternate_crowd(tally))

@@ -6,7 +6,7 @@ from sklearn.preprocessing import scale
 
 import surelabel
 from surelabel import CandidateSets, make_partial
-from surelabel.exceptions import CandidateError, InputError, ParameterError
+from surelabel.exceptions import CandidateError, InputError, ParameterError, TableError
 from surelabel.tables import choosing, methods
 from surelabel.tables.choosing import choose_labels
 from surelabel.tables.status import CERTIFIED, LOOK, PROBABLE
@@ -329,3 +329,9 @@ def test_useless_features_have_no_role(make_labels):
     useful = choose_labels(np.eye(3)[y] + 0.1 * rng.normal(size=(200, 3)), labels)
     assert useful.features_role.word in ("decisive", "helpful")
     assert np.mean(useful.label == y) > np.mean(found.label == y)
+
+
+def test_a_long_table_whose_labels_are_called_label_is_refused():
+    table = pa.table({"id": [1, 1, 2, 2], "label": ["p", "q", "p", "p"], "x": [0.1, 0.1, 0.3, 0.3]})
+    with pytest.raises(TableError, match="already has a column 'label'"):
+        surelabel.clean(table, labels="label", id="id", long=True)
