@@ -26,9 +26,9 @@ def measure(X, votes, truth, n_classes):
     found without and with features.
     """
     tally, peers = Tally(votes, n_classes), KernelPeers(X, np.random.default_rng(0))
-    gain = gain_by_features(tally, peers)
+    fits = alternate_crowd(tally), alternate_crowd(tally, peers)
+    gain = gain_by_features(tally, peers, fits[0])
     error = max(gain.std() / np.sqrt(len(gain)), np.finfo(float).tiny)
-    fits = (alternate_crowd(tally, model) for model in (None, peers))
     return gain.mean() / error, *(np.mean(fit.posterior.argmax(axis=1) == truth) for fit in fits)
 
 

@@ -90,7 +90,10 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     @abstractmethod
     def _outputs(self, X: Any) -> np.ndarray: ...
 
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
+    def _validate_fit(
+        self, X: Any, y: Any, *, all_votes: bool = False
+    ) -> tuple[Any, CandidateSets]:
+        """Instances and candidates; of votes only the informative ones, if not ``all_votes``."""
         self._check_parameters()
         if y is None:
             raise CandidateError(
@@ -104,11 +107,7 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 "instances"
             )
         self.classes_ = candidates.classes
-        return X, self._taken(candidates)
-
-    def _taken(self, candidates: CandidateSets) -> CandidateSets:
-        """The candidates to learn from; for votes, only the informative ones."""
-        return weighed_votes(candidates)
+        return X, candidates if all_votes else weighed_votes(candidates)
 
     def _check_parameters(self) -> None:
         try:

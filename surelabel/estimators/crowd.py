@@ -142,7 +142,7 @@ class CrowdClassifier(OrderedLabels):
         self._check_parameters()
         check_inner(self.estimator)
         if X is not None:
-            X, candidates = self._validate_fit(X, y)
+            X, candidates = self._validate_fit(X, y, all_votes=True)
         else:
             candidates = as_candidates(y)
             self.n_features_in_ = 0
@@ -189,9 +189,6 @@ class CrowdClassifier(OrderedLabels):
             self.points_ = peers.points
             self.dual_coefs_, self.intercept_ = peers.coefficients(fit.posterior)
         return fit
-
-    def _taken(self, candidates: CandidateSets) -> CandidateSets:
-        return candidates  # all votes: fit finds out what they are worth
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.metrics import cohen_kappa_score
 
 from surelabel.solvers.crowds import (
@@ -132,7 +132,8 @@ def test_evidence_and_counts_are_the_literal_ones(problem, seed):
 def test_every_vote_is_left_out_once(problem):
     votes, n_classes = problem
     P = np.full((len(votes), n_classes), 1 / n_classes)
-    whole, parts = Tally(votes, n_classes), list(Tally(votes, n_classes).folds())
+    whole = Tally(votes, n_classes)
+    parts = list(whole.folds(np.zeros(np.sum(votes != -1))))
     for kept, left_out in parts:
         np.testing.assert_allclose(kept.counts(P) + left_out.counts(P), whole.counts(P))
     sizes = [left_out.counts(P).sum() for _, left_out in parts]
@@ -257,6 +258,26 @@ def test_features_are_used_if_left_out_votes_become_likelier():
         assert (fit is not alone) == expected
         assert confirmed(tally, fit)
     assert np.mean(alone.posterior.argmax(axis=1) == y) < 0.85
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_order_of_rows_and_people_does_not_decide_whether_features_are_used(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, 60)
+    votes = draw_votes(y, [0.7, 0.6, 0.4], 3, rng)
+    scores = np.eye(3)[y] + 1.2 * rng.standard_normal((60, 3))
+
+    def fitted(rows, people):
+        tally = Tally(votes[rows][:, people], 3)
+        log_prior = log_softmax(scores[rows], axis=1)
+        alone = alternate_crowd(tally)
+        return with_useful_features(tally, lambda P, evidence: log_prior, alone).posterior
+
+    expected = fitted(np.arange(60), np.arange(3))
+    for _ in range(5):
+        rows = rng.permutation(60)
+        found = fitted(rows, rng.permutation(3))
+        np.testing.assert_allclose(found, expected[rows], atol=1e-8)
 
 
 def test_few_votes_of_people_who_confuse_neighbours():
