@@ -206,6 +206,6 @@ if __name__ == "__main__":
     options = parser.parse_args()
     if options.archive:
         RECORDS.unlink(missing_ok=True)
-        run(options.archive, features=False, draws=10)
+        run(options.archive, features=False, draws=40)
         run(options.archive, features=True, draws=3)
     print(table_of_records())
