@@ -208,9 +208,7 @@ def find(labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
         )
     # Python compares numbers of different types exactly, NumPy as floats.
     position = {label: code for code, label in enumerate(classes.tolist())}
-    different, which = np.unique(labels, return_inverse=True)
-    codes = np.array([position.get(label, -1) for label in different.tolist()], int)
-    return np.asarray(codes[which])
+    return np.array([position.get(label, -1) for label in labels.tolist()], int)
 
 
 # -------------------------------------------------------------------- matrices and entries
