@@ -310,8 +310,8 @@ def gain_by_features(
     by_features = np.exp(class_model(alone.posterior, alone.evidence))
     for given, left_out in tally.folds(tally.log_likelihood(by_features, alone.confusion)):
         fits = (alternate_crowd(given, model, known=known) for model in (class_model, None))
-        beside, alone = (left_out.log_likelihood(fit.posterior, fit.confusion) for fit in fits)
-        gains.append(beside - alone)
+        beside, without = (left_out.log_likelihood(fit.posterior, fit.confusion) for fit in fits)
+        gains.append(beside - without)
     return np.concatenate(gains)
 
 
