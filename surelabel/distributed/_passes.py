@@ -55,8 +55,8 @@ class Step:
 
 
 Block: TypeAlias = list[Piece]
-#: None if the values are already features.
-Features: TypeAlias = Callable[[np.ndarray], np.ndarray] | None
+#: Makes features of the values of a piece; the identity if they are features already.
+Features: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 def _size(value: Any) -> int:
@@ -85,29 +85,23 @@ def _make_block(
         part = slice(start, start + step)
         share = None if weight is None else weight[part]
         sets = sort_candidates(candidates[part], share, X.dtype, prior)
-        block.append(Piece(_features(np.ascontiguousarray(X[part]), features), sets, share))
+        block.append(Piece(features(np.ascontiguousarray(X[part])), sets, share))
     return block
 
 
-def _features(values: np.ndarray, features: Features) -> np.ndarray:
-    return values if features is None else features(values)
-
-
 def _moments(block: Block, features: Features) -> tuple[Moments]:
-    return _add([(moments_of(_features(piece.values, features), piece.weight),) for piece in block])
+    return _add([(moments_of(features(piece.values), piece.weight),) for piece in block])
 
 
 def _start(block: Block, features: Features, init: str) -> Step:
-    parts = [block_start(_features(piece.values, features), piece.sets, init) for piece in block]
+    parts = [block_start(features(piece.values), piece.sets, init) for piece in block]
     return Step([p for p, _, _ in parts], [], _add([sums for _, *sums in parts]))
 
 
 def _step(
     block: Block, features: Features, model: tuple[np.ndarray, np.ndarray], lam: float
 ) -> Step:
-    parts = [
-        block_step(_features(piece.values, features), piece.sets, *model, lam) for piece in block
-    ]
+    parts = [block_step(features(piece.values), piece.sets, *model, lam) for piece in block]
     return Step(
         [p for p, _, _ in parts],
         [q for _, q, _ in parts],
@@ -116,7 +110,7 @@ def _step(
 
 
 def _leverage(block: Block, features: Features, model: GramRidge) -> list[np.ndarray]:
-    return [model.leverage(_features(piece.values, features), piece.weight) for piece in block]
+    return [model.leverage(features(piece.values), piece.weight) for piece in block]
 
 
 def _peer_step(
@@ -128,7 +122,7 @@ def _peer_step(
 ) -> Step:
     """A confidence step of PURE, which, unlike SURE's, needs the previous confidences."""
     parts = [
-        block_peer_step(_features(piece.values, features), piece.sets, p, p, h, model)
+        block_peer_step(features(piece.values), piece.sets, p, p, h, model)
         for piece, p, h in zip(block, before.p, leverage, strict=True)
     ]
     return Step([p for p, _ in parts], [], _add([(targets,) for _, targets in parts]))
@@ -192,7 +186,7 @@ class DaskPasses:
         held = rows.candidates or [_carry(client, candidates[part]) for part in parts]
         carried = _carry(client, features)
         keep = keeps_features(rows, features.size)
-        self._features = None if keep else carried
+        self._features = _identity if keep else carried
         # One graph, so that the scheduler reads a block, computes its features and drops it before
         # it reads the next.
         self._blocks = client.compute(
@@ -204,7 +198,7 @@ class DaskPasses:
                     part.start,
                     feature_rows(features.size),
                     prior,
-                    carried if keep else None,
+                    carried if keep else _identity,
                 )
                 for X, own, part in zip(rows.blocks_of_X, held, parts, strict=True)
             ]
