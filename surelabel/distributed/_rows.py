@@ -63,9 +63,7 @@ class DaskRows(Rows):
         self.blocks_of_X = [
             part for part, length in zip(parts, self._lengths, strict=True) if length
         ]
-        self.bounds = np.concatenate(
-            [[0], np.cumsum([length for length in self._lengths if length])]
-        ).astype(np.intp)
+        self.bounds = np.cumsum([0, *filter(None, self._lengths)], dtype=np.intp)
         self.candidates: list[Future[Any]] = []
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
@@ -123,7 +121,9 @@ class DaskRows(Rows):
             )
         classes = _common([classes for count, classes in found if count])
         read = [part for part, (count, _) in zip(read, found, strict=True) if count]
-        self.candidates = self.client.map(_with_classes, read, classes=classes, pure=False)
+        self.candidates = self.client.map(
+            CandidateSets.with_classes, read, classes=classes, pure=False
+        )
         return _join(gather(self.client, self.candidates))
 
 
@@ -194,18 +194,15 @@ def float_type(X: Any) -> np.dtype:
             f"{X!r}"
         )
     if is_frame(X):
-        kinds = list(X.dtypes)
         wrong = [
-            str(name)
-            for name, kind in zip(X.columns, kinds, strict=True)
-            if getattr(kind, "kind", "O") not in "biuf"
+            str(name) for name, kind in X.dtypes.items() if getattr(kind, "kind", "O") not in "biuf"
         ]
         if wrong:
             raise InputError(
                 f"X has columns that are not numbers: {first_few(wrong)}; encode or drop them first"
             )
         return np.dtype(
-            np.float32 if all(str(kind).lower() == "float32" for kind in kinds) else np.float64
+            np.float32 if all(str(kind).lower() == "float32" for kind in X.dtypes) else np.float64
         )
     if not isinstance(X._meta, np.ndarray):
         raise InputError(
@@ -230,8 +227,10 @@ def on_cluster(y: Any) -> bool:
 
 def _partitions(collection: Any) -> list[Delayed]:
     """The parts of a dask collection; they are the same for any selection of columns of a table."""
-    if isinstance(collection, list | Delayed):
-        return collection if isinstance(collection, list) else [collection]
+    if isinstance(collection, list):
+        return collection
+    if isinstance(collection, Delayed):
+        return [collection]
     if isinstance(collection, da.Array):
         return list(whole_rows(collection).to_delayed().ravel())
     if hasattr(collection, "simplify"):
@@ -260,10 +259,6 @@ def _common(classes: list[Any]) -> np.ndarray:
     """
     agree = all(np.array_equal(some, classes[0]) for some in classes)
     return classes[0] if agree else np.unique(np.concatenate(classes))
-
-
-def _with_classes(part: CandidateSets, classes: np.ndarray) -> CandidateSets:
-    return part.with_classes(classes)
 
 
 def _join(parts: list[CandidateSets]) -> CandidateSets:
