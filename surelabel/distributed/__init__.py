@@ -76,12 +76,14 @@ class OnCluster(KernelClassifier):
 
     # ---------------------------------------------------------------- fit
 
-    def _validate_fit(self, X: Any, y: Any) -> tuple[Any, CandidateSets]:
-        if not is_dask_collection(X):
-            return super()._validate_fit(X, y)
-        self._check_parameters()
-        rows = self._validate_X(X, reset=True)
-        return super()._validate_fit(rows, rows.hold(y) if on_cluster(y) else y)
+    def _validate_fit(
+        self, X: Any, y: Any, *, all_votes: bool = False
+    ) -> tuple[Any, CandidateSets]:
+        if is_dask_collection(X):
+            self._check_parameters()
+            X = self._validate_X(X, reset=True)
+            y = X.hold(y) if on_cluster(y) else y
+        return super()._validate_fit(X, y, all_votes=all_votes)
 
     def _validate_X(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, DaskRows):  # already converted
