@@ -25,23 +25,9 @@ RISK = 0.1
 
 @lru_cache(maxsize=2**14)
 def most_wrong(n_rows: int, n_checked: int, n_wrong: int, risk: float = RISK) -> int:
-    """The bound ``U`` on the total number of wrong rows, including those found.
+    """The bound ``U`` on the total number of wrong rows, including those found; ``risk`` is the
+    probability ``δ`` that more are wrong.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows ``N`` of the set.
-    n_checked, n_wrong : int
-        Number of rows checked, and how many of them were wrong.
-    risk : float, default=0.1
-        The probability ``δ`` that more are wrong.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
     >>> most_wrong(1000, 128, 0)
     20
     """
@@ -75,25 +61,8 @@ def checks_needed(
     n_rows: int, level: float, n_checked: int = 0, n_wrong: int = 0, risk: float = RISK
 ) -> int:
     """The total number of checks after which at most a share ``level`` is still wrong, if they find
-    no more mistakes.
+    no more mistakes than the ``n_wrong`` among the ``n_checked`` rows so far.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows of the set.
-    level : float
-        The share of wrong rows.
-    n_checked, n_wrong : int, default=0
-        Number of rows checked so far, and how many of them were wrong.
-    risk : float, default=0.1
-        The probability that the bound does not hold.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
     >>> [checks_needed(1000, level) for level in (0.1, 0.05, 0.02)]
     [27, 55, 128]
     """

@@ -206,21 +206,8 @@ def transductive_accuracy(y_true: Any, transduction: Any, *, sample_weight: Any 
 
 
 def best_candidate(y: Any, proba: Any, *, classes: Any = None) -> np.ndarray:
-    """The most probable candidate of each instance.
-
-    Parameters
-    ----------
-    y : CandidateSets or any form of candidates
-        What is known of each instance.
-    proba : array-like of shape (m, l)
-        Predicted probabilities.
-    classes : array-like of shape (l,), default=None
-        The class of each column of ``proba``; by default the classes of ``y``.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        Ties go to the first class.
+    """The most probable candidate of each instance; arguments as for
+    :func:`approximated_accuracy`. Ties go to the first class.
     """
     candidates, proba = _aligned(y, proba, classes)
     best = row_argmax(proba[candidates.rows, candidates.indices], candidates.indptr)

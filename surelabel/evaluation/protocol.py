@@ -33,49 +33,20 @@ SELECTIONS = ("covering_rate", "approximated_accuracy", "oracle")
 
 @dataclass(frozen=True)
 class Fold:
-    """The rows of one outer fold.
+    """The rows of one outer fold."""
 
-    Attributes
-    ----------
-    train, test : ndarray of int
-        Rows to learn from, and rows to measure on.
-    select : ndarray of int
-        The training rows on which parameters are chosen: all of them, unless their number is
-        limited.
-    inner : list of (ndarray, ndarray)
-        Inner folds, as positions within ``select``.
-    """
-
-    train: np.ndarray
-    test: np.ndarray
-    select: np.ndarray
-    inner: list[tuple[np.ndarray, np.ndarray]]
+    train: np.ndarray  # rows to learn from
+    test: np.ndarray  # rows to measure on
+    select: np.ndarray  # training rows on which parameters are chosen: all, or a limited number
+    inner: list[tuple[np.ndarray, np.ndarray]]  # inner folds, as positions within select
 
 
 def make_folds(
     n_rows: int, *, n_folds: int = 10, inner_folds: int = 5, max_select: int = 0, seed: int = 0
 ) -> list[Fold]:
-    """Split rows into outer folds, and the training rows of each into inner folds.
+    """Split rows into outer folds, and the training rows of each into inner folds. Parameters are
+    chosen on a random sample of at most ``max_select`` training rows; 0 means on all.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of instances.
-    n_folds : int, default=10
-        Number of outer folds.
-    inner_folds : int, default=5
-        Number of inner folds.
-    max_select : int, default=0
-        Choose parameters on a random sample of at most this many training rows; 0 for all.
-    seed : int, default=0
-        Seed of all folds.
-
-    Returns
-    -------
-    list of Fold
-
-    Examples
-    --------
     >>> fold = make_folds(1000, max_select=200)[3]
     >>> len(fold.train), len(fold.test), len(fold.select), len(fold.inner)
     (900, 100, 200, 5)
@@ -156,25 +127,12 @@ def fold_scores(
     *,
     ordered: bool = False,
 ) -> dict[str, float]:
-    """The scores of one outer fold.
+    """The scores of one outer fold, by name.
 
-    Parameters
-    ----------
-    candidates, y : CandidateSets, array-like of shape (m,)
-        Candidates and true labels of the whole data set.
-    fold : Fold
-        Which rows.
-    y_pred : array-like
-        Predictions of the test rows.
-    transduction : array-like
-        The candidate found for each training row (``estimator.transduction_``).
-    ordered : bool, default=False
-        Whether labels are numbers whose distance has a meaning: adds the accuracies within 3 and 5,
-        and the mean distance.
-
-    Returns
-    -------
-    dict of str to float
+    Candidates and true labels are those of the whole data set, ``y_pred`` are the predictions of
+    the test rows, and ``transduction`` is the candidate found for each training row
+    (``estimator.transduction_``). If labels are ``ordered``, they are numbers whose distance has a
+    meaning: the accuracies within 3 and 5 and the mean distance are added.
     """
     y = np.asarray(y)
     truth = CandidateSets.from_labels(y[fold.test])

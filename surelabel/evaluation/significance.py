@@ -18,26 +18,12 @@ Verdict = Literal["win", "tie", "loss"]
 
 
 def two_sample_t(a: Any, b: Any, alpha: float = 0.05) -> Verdict:
-    """Compare two methods by Student's t-test for two independent samples of equal variance, as the
-    paper does.
+    """Whether ``a`` is significantly better ("win") or worse ("loss") than ``b``, by Student's
+    t-test for two independent samples of equal variance, as the paper does.
 
     Folds of one cross-validation are not independent, so this test is not exact. Use it to count
     wins and losses as the paper does.
 
-    Parameters
-    ----------
-    a, b : array-like of shape (n_folds,)
-        Scores of both methods; higher is better. They may differ in length.
-    alpha : float, default=0.05
-        Significance level.
-
-    Returns
-    -------
-    {"win", "tie", "loss"}
-        Whether ``a`` is significantly better than ``b``, neither, or significantly worse.
-
-    Examples
-    --------
     >>> two_sample_t([0.80, 0.82, 0.81], [0.70, 0.71, 0.69])
     'win'
     """
@@ -89,37 +75,19 @@ def corrected_paired_t(a: Any, b: Any, n_train: float, n_test: float) -> float:
 
 
 class Friedman(NamedTuple):
-    """Result of :func:`friedman`.
+    """Result of :func:`friedman`."""
 
-    Attributes
-    ----------
-    statistic, p_value : float
-        The χ² statistic, corrected for ties, and its p-value.
-    average_ranks : ndarray of shape (n_methods,)
-        Mean rank of each method; 1 is best.
-    """
-
-    statistic: float
+    statistic: float  # χ², corrected for ties
     p_value: float
-    average_ranks: np.ndarray
+    average_ranks: np.ndarray  # mean rank of each method; 1 is best
 
 
 def friedman(scores: Any) -> Friedman:
-    """Friedman's test of whether methods differ in their ranks over data sets.
+    """Friedman's test of whether methods differ in their ranks over data sets (Demšar. Statistical
+    comparisons of classifiers over multiple data sets. JMLR 7, 2006).
 
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        Score of each method on each data set; higher is better. Scores that differ by rounding
-        errors only, such as means of the same numbers in another order, are ties.
-
-    Returns
-    -------
-    Friedman
-
-    References
-    ----------
-    Demšar. Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
+    ``scores`` has a row per data set and a column per method; higher is better. Scores that differ
+    by rounding errors only, such as means of the same numbers in another order, are ties.
     """
     scores = np.asarray(scores, float)
     if scores.ndim != 2 or min(scores.shape) < 2 or not np.isfinite(scores).all():
