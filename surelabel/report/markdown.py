@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import escape
 
 from .drawing import Gallery
 from .page import Page, Section, is_long
@@ -30,8 +31,7 @@ def render_markdown(page: Page) -> str:
 
 def markdown_text(text: str) -> str:
     """Escape what Markdown, or HTML inside Markdown, would read as markup."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return re.sub(r"([\\`*_{}\[\]|#$~])", r"\\\1", text)
+    return re.sub(r"([\\`*_{}\[\]|#$~])", r"\\\1", escape(text, quote=False))
 
 
 def markdown_table(table: Table) -> str:

@@ -167,7 +167,7 @@ def compare_methods(
     sizes = [record for record in records[reference] if record["fold"] in shared]
     n_train = float(np.mean([record["n_train"] for record in sizes]))
     n_test = float(np.mean([record["n_test"] for record in sizes]))
-    p = float(corrected_paired_t(a, b, n_train, n_test))
+    p = corrected_paired_t(a, b, n_train, n_test)
     better = "win" if a.mean() > b.mean() else "loss"
     return {
         "verdict": two_sample_t(a, b, ALPHA),
@@ -365,8 +365,8 @@ def average_ranks(rows: list[dict[str, Any]], methods: list[str]) -> dict[str, A
     statistic, p, average = friedman(np.array(complete))
     return {
         "n": len(complete),
-        "statistic": float(statistic),
-        "p": float(p),
-        "critical_difference": float(critical_difference(len(methods), len(complete), ALPHA)),
-        "average": {method: float(rank) for method, rank in zip(methods, average, strict=True)},
+        "statistic": statistic,
+        "p": p,
+        "critical_difference": critical_difference(len(methods), len(complete), ALPHA),
+        "average": dict(zip(methods, average.tolist(), strict=True)),
     }

@@ -165,7 +165,6 @@ def _summarize_study(
         "n_records": len(records),
         "methods": methods,
         "reference": methods[0],
-        "datasets": datasets,
         "alpha": ALPHA,
         "published_methods": only_published,
         "results": results,
