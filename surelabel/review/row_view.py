@@ -77,15 +77,12 @@ class RowView:
         """The cells of a row."""
         found: list[dict[str, Any]] = []
         if self._images is not None:
-            data = self._images.embed(self._text(self._image, row) or None, EDGE)
-            found.append({"name": self._image, "kind": "image", "image": data})
+            image = self._picture(row, EDGE)
+            found.append({"name": self._image, "kind": "image", "image": image})
         for name, kind in self._kinds.items():
-            cell: dict[str, Any] = {
-                "name": name,
-                "kind": kind,
-                "text": self._text(name, row)[:TEXT],
-            }
-            if name in self._numbers and (value := _number(cell["text"])) is not None:
+            text = self._text(name, row)[:TEXT]
+            cell: dict[str, Any] = {"name": name, "kind": kind, "text": text}
+            if name in self._numbers and (value := _number(text)) is not None:
                 low, high, bars = self._numbers[name]
                 place = (value - low) / (high - low) if high > low else 0.5
                 cell |= {"bars": bars, "place": float(np.clip(place, 0, 1))}
@@ -106,9 +103,7 @@ class RowView:
                 "text": " · ".join(filter(None, (self._text(name, other) for name in texts)))[
                     :BRIEF
                 ],
-                "image": self._images.embed(self._text(self._image, other) or None, SMALL_EDGE)
-                if self._images is not None
-                else None,
+                "image": self._picture(other, SMALL_EDGE),
             }
             for other in nearest_kept(self._X, kept, np.array([row]))[0].tolist()
         ]
@@ -122,6 +117,12 @@ class RowView:
             for who, vote in zip(self._annotators, self._votes[row].tolist(), strict=True)
             if vote >= 0
         ]
+
+    def _picture(self, row: int, edge: int) -> str | None:
+        """The image of a row as a data URI; None if it has none that can be shown."""
+        if self._images is None:
+            return None
+        return self._images.embed(self._text(self._image, row), edge)
 
     def _text(self, name: str | None, row: int) -> str:
         cell = self._table.column(name)[row].as_py()
