@@ -219,9 +219,8 @@ class _Guard:
             return PlainTextResponse("requests of other pages are refused", 403)
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             return PlainTextResponse("requests of other pages are refused", 403)
-        if headers.get("content-length", "0").isdecimal() and (
-            int(headers.get("content-length", "0")) > LARGEST
-        ):
+        length = headers.get("content-length", "0")
+        if length.isdecimal() and int(length) > LARGEST:
             return PlainTextResponse("too long", 413, {"Connection": "close"})
         given, _, rest = request.url.path.lstrip("/").partition("/")
         known = secrets.compare_digest(given.encode(), self._token.encode())

@@ -253,10 +253,7 @@ class Review:
     def _next_check(self, client: str) -> int | None:
         if self._placed.draw is None:
             self.draw()
-        draw, taken = self._placed.draw, self._taken(client)
-        if draw is None:
-            return None
-        checks = self._placed.checks
+        checks, taken = self._placed.checks, self._taken(client)
         waiting = []
         for place, row in enumerate(self._placed.drawn.tolist()):
             open_ = place >= len(checks) or checks[place] is None
