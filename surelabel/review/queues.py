@@ -31,13 +31,7 @@ def gains(found: Decision) -> np.ndarray:
 
 
 class Variety:
-    """Keeps the next rows from resembling the last ones.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows.
-    """
+    """Keeps the next rows from resembling the last ones."""
 
     def __init__(self, X: np.ndarray) -> None:
         spread = X.std(axis=0)
@@ -59,20 +53,8 @@ def next_help(
 ) -> int | None:
     """The row whose answer helps most, or None if there is none.
 
-    Parameters
-    ----------
-    found : Decision
-        What is decided about the rows.
-    variety : ndarray of shape (m,)
-        The factors of :class:`Variety`.
-    closed : iterable of int
-        Rows that are not asked.
-    look_only : bool, default=True
-        Ask only rows that a person should look at.
-
-    Returns
-    -------
-    int or None
+    ``variety`` holds the factors of :class:`Variety`. Rows in ``closed`` are not asked and, if
+    ``look_only``, neither are those that no person needs to look at.
     """
     score = gains(found) * np.maximum(variety, 1e-3)
     score[list(closed)] = -1

@@ -11,27 +11,13 @@ from ..tables.choosing import ChosenLabels
 
 
 class RefittedModel:
-    """Chooses the labels again, in the background, whenever answers change what is known.
-
-    Parameters
-    ----------
-    choose : callable
-        Chooses the labels of all rows, given what is known.
-    found : ChosenLabels
-        The labels at the start.
-
-    Attributes
-    ----------
-    found : ChosenLabels
-        The labels as they were last chosen.
-    trouble : str
-        Why they could not be chosen again; empty if they could.
-    seconds : float
-        How long the last refit took; 0 before the first.
-    """
+    """Chooses the labels again, in the background, whenever answers change what is known."""
 
     def __init__(self, choose: Callable[[Labels], ChosenLabels], found: ChosenLabels) -> None:
-        self._choose, self.found, self.trouble, self.seconds = choose, found, "", 0.0
+        self._choose = choose
+        self.found = found  # the labels as they were last chosen
+        self.trouble = ""  # why they could not be chosen again
+        self.seconds = 0.0  # how long the last refit took
         self._labels: Labels | None = None  # to learn from next, or being learned from
         self._changed, self._closing = threading.Condition(), False
         self._thread = threading.Thread(target=self._work, name="refit", daemon=True)

@@ -28,32 +28,16 @@ COLUMNS = 40
 
 
 class RowView:
-    """Reads what the page shows about rows.
-
-    Parameters
-    ----------
-    labels : Labels
-        The rows, and what is known about their labels.
-    hidden : set of str
-        The columns of labels, which are not shown.
-    features : list of Feature
-        What is learned from.
-    X : ndarray of shape (m, n)
-        The encoded rows, in which neighbours are found.
-    image : str or None
-        The column of image paths.
-    folder : Path or None
-        Where the images are; files elsewhere are not read.
-    """
+    """Reads what the page shows about rows."""
 
     def __init__(
         self,
         labels: Labels,
-        hidden: set[str],
+        hidden: set[str],  # the columns of labels, which are not shown
         features: list[Feature],
-        X: np.ndarray,
-        image: str | None,
-        folder: Path | None,
+        X: np.ndarray,  # the encoded rows, in which neighbours are found
+        image: str | None,  # the column of image paths
+        folder: Path | None,  # where the images are; files elsewhere are not read
     ) -> None:
         self._table, self._X, self._image = labels.table, X, image
         self._ids, self._votes, self._annotators = labels.ids, labels.votes, labels.annotators

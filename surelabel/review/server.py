@@ -52,25 +52,8 @@ def make_app(
     port: int,
     finish: Callable[[], list[str]] | None = None,
 ) -> Any:
-    """The application.
-
-    Parameters
-    ----------
-    review : Review
-        The table under review.
-    title : str
-        Its name.
-    token : str
-        The secret first part of every address.
-    port : int
-        The port of the server.
-    finish : callable, default=None
-        Writes the results, and returns the names of the files written.
-
-    Returns
-    -------
-    callable
-        An ASGI application.
+    """The ASGI application for a review of the table ``title``; ``token`` is the secret first part
+    of every address. ``finish`` writes the results, and returns the names of the files written.
     """
     actions = _make_actions(review, finish)
 

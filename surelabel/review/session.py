@@ -72,44 +72,20 @@ class Shown:
 
 
 class Review:
-    """A table under review.
-
-    Parameters
-    ----------
-    read : TableRead
-        The table.
-    path : Path
-        The answers file.
-    who : str
-        Who answers, unless the page says otherwise.
-    max_error : float, default=0.1
-        Labels are kept as long as their estimated error is at most this.
-    check_share : float, default=0.5
-        Share of the rows shown that are checks; the others help the model.
-    new_labels : bool, default=False
-        Whether answers may be labels that the table does not have.
-    image : str, default=None
-        The column of image paths.
-    folder : Path, default=None
-        The folder of the images.
-    random_state : int, default=0
-        Seed of the random order of the checks.
-    verbose : bool, default=False
-        Show progress on a terminal.
-    """
+    """A table under review."""
 
     def __init__(
         self,
         read: TableRead,
-        path: Path,
+        path: Path,  # of the answers file
         *,
-        who: str = "",
-        max_error: float = 0.1,
-        check_share: float = 0.5,
-        new_labels: bool = False,
-        image: str | None = None,
-        folder: Path | None = None,
-        random_state: int = 0,
+        who: str = "",  # who answers, unless the page says otherwise
+        max_error: float = 0.1,  # labels are kept as long as their estimated error is at most this
+        check_share: float = 0.5,  # share of the rows shown that are checks; others help the model
+        new_labels: bool = False,  # whether answers may be labels that the table does not have
+        image: str | None = None,  # the column of image paths
+        folder: Path | None = None,  # of the images
+        random_state: int = 0,  # seed of the random order of the checks
         verbose: bool = False,
     ) -> None:
         self.who, self.new_labels = who, new_labels
@@ -333,27 +309,11 @@ class Review:
         who: str = "",
         new: bool = False,
     ) -> dict[str, Any]:
-        """Save an answer, refit the model, and return the next row.
+        """Save an answer, refit the model, and return the next row, as :meth:`next`.
 
-        Parameters
-        ----------
-        client : str
-            The browser tab that answers.
-        ticket : str
-            The ticket of the row shown; an answer that is sent twice counts once.
-        verdict : {"label", "none", "unknown", "skip"}
-            The answer.
-        label : str
-            The label, where the verdict is one.
-        note, who : str
-            A note, and who answers.
-        new : bool
-            Whether the label may be new.
-
-        Returns
-        -------
-        dict
-            As :meth:`next`.
+        The ``client`` is the browser tab that answers. An answer that is sent twice for the same
+        ``ticket`` counts once. If the ``verdict`` is "label", there is a ``label``, which may be
+        ``new``; otherwise it is "none", "unknown" or "skip".
         """
         with self.lock:
             shown = self._shown.get(ticket)
