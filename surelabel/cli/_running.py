@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -15,14 +15,6 @@ from ._extended import extended, option
 
 if TYPE_CHECKING:
     from ..experiments.study import Study
-
-
-@dataclass(frozen=True)
-class Part:
-    """A study, or only some of its configurations."""
-
-    study: Study
-    configurations: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -58,14 +50,14 @@ class RunOptions:
         Path, typer.Option(help="The folder for the records, with a subfolder for each study.")
     ] = Path("results")
 
-    def run(self, parts: list[Part]) -> None:
-        """Run the parts one after another, print how each ended, and exit with code 1 if a trial
-        failed or none is there.
+    def run(self, parts: Sequence[tuple[Study, Collection[str] | None]]) -> None:
+        """Run studies one after another, with some of their configurations or all (None); print how
+        each ended, and exit with code 1 if a trial failed or none is there.
         """
         from ..experiments.runner import run_study
         from ..experiments.trials import trials_of
 
-        studies = [part.study for part in parts]
+        studies = [study for study, _ in parts]
         levels = [level.level for study in studies for level in study.configurations]
         wanted: dict[str, Any] = {
             "datasets": _chosen_names(
@@ -78,9 +70,9 @@ class RunOptions:
             "folds": self.folds,
         }
         failed = there = 0
-        for part in parts:
-            study = _selected_by(part.study, self.selection)
-            trials = list(trials_of(study, configurations=part.configurations, **wanted))
+        for given, configurations in parts:
+            study = _selected_by(given, self.selection)
+            trials = list(trials_of(study, configurations=configurations, **wanted))
             if trials:
                 outcome = run_study(
                     study,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ._running import Part, RunOptions, check_name, takes_run_options
+from ._running import RunOptions, check_name, takes_run_options
 
 #: The studies behind each table and figure, with the configurations that it shows. Figures 1 to 4
 #: draw the results that Table 2 counts.
@@ -43,7 +43,7 @@ def reproduce(
     from ..experiments.study import paper_study
 
     parts = [
-        Part(paper_study(study), configurations)
+        (paper_study(study), configurations)
         for study, configurations in TARGETS[check_name("target", target, TARGETS)].items()
     ]
     options.run(parts)

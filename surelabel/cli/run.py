@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ._running import Part, RunOptions, takes_run_options
+from ._running import RunOptions, takes_run_options
 
 
 @takes_run_options
@@ -17,4 +17,4 @@ def run(
     """Run a study; if it is stopped, the same command continues where it left off."""
     from ..experiments.study import read_study
 
-    options.run([Part(read_study(study))])
+    options.run([(read_study(study), None)])
