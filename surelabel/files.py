@@ -35,16 +35,9 @@ def checked_path(path: object) -> Path:
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes its place when complete: readers see the old file or the new one.
 
-    Parameters
-    ----------
-    path : path-like
-        Where the file belongs. An existing file is replaced, and its mode is kept; links are
-        followed. A device or a folder is refused.
-
-    Yields
-    ------
-    file
-        A binary file in the same folder; removed if the block raises.
+    Until then it is another file in the same folder, which is removed if the block raises. An
+    existing file is replaced, and its mode is kept; links are followed. A device or a folder is
+    refused.
     """
     path = Path(os.path.realpath(path))
     if path.exists() and not path.is_file():

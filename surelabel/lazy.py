@@ -14,21 +14,9 @@ if TYPE_CHECKING:
 def lazily(
     folder: str, names: Mapping[str, Sequence[str]], parts: Collection[str] = ()
 ) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package: a module is imported only when one of its names is used.
-
-    Parameters
-    ----------
-    folder : str
-        The ``__name__`` of the package.
-    names : mapping of str to sequence of str
-        Each module with its public names.
-    parts : collection of str, default=()
-        Modules and folders that are attributes themselves.
-
-    Returns
-    -------
-    callable
-        Returns the object of a name.
+    """The ``__getattr__`` of the package ``folder``: a module is imported only when one of its
+    public names is used. ``names`` lists those of each module; ``parts`` are modules and folders
+    that are attributes themselves.
     """
     home = {name: module for module, given in names.items() for name in given}
 

@@ -156,29 +156,15 @@ def _add(parts: Sequence[Sequence[Any]]) -> tuple[Any, ...]:
 
 
 class DaskPasses:
-    """:class:`~surelabel.solvers.out_of_core.Passes` over blocks on a cluster; a context manager.
-
-    Parameters
-    ----------
-    rows : DaskRows
-        The instances.
-    features : callable
-        The feature map, with its ``size``.
-    candidates : CandidateSets
-        The candidates of all rows; sent to the blocks, unless ``rows`` already has them.
-    weight : ndarray of shape (m,) or None
-        Weights of the rows.
-    prior : float
-        The weight κ of the votes.
-    """
+    """:class:`~surelabel.solvers.out_of_core.Passes` over blocks on a cluster."""
 
     def __init__(
         self,
         rows: DaskRows,
         features: FeatureMap,
-        candidates: CandidateSets,
+        candidates: CandidateSets,  # sent to the blocks, unless the rows already have them
         weight: np.ndarray | None,
-        prior: float,
+        prior: float,  # the weight κ of the votes
     ) -> None:
         client = self._client = rows.client
         self._dtype = rows.dtype

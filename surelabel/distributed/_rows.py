@@ -25,24 +25,7 @@ class ClusterError(SurelabelError):
 
 
 class DaskRows(Rows):
-    """Rows of a dask array or data frame.
-
-    Parameters
-    ----------
-    X : dask array or data frame of shape (m, n)
-        The instances; empty blocks of rows are ignored.
-    client : dask.distributed.Client
-        The client of the cluster.
-
-    Attributes
-    ----------
-    blocks_of_X : list of Delayed
-        The instances, as arrays.
-    bounds : ndarray
-        First row of each block, and the number of rows.
-    candidates : list of Future
-        The candidates of each block, if they were passed to :meth:`hold`.
-    """
+    """Rows of a dask array or data frame; empty blocks of rows are ignored."""
 
     def __init__(self, X: Any, client: Client) -> None:
         self.client, self.dtype = client, float_type(X)
@@ -60,10 +43,13 @@ class DaskRows(Rows):
         self.shape = (sum(self._lengths), X.shape[1])
         if self.shape[0] < 2:
             raise InputError(f"X has {self.shape[0]} row(s): a fit needs at least 2")
+        # The instances, as arrays.
         self.blocks_of_X = [
             part for part, length in zip(parts, self._lengths, strict=True) if length
         ]
+        # The first row of each block, and the number of rows.
         self.bounds = np.cumsum([0, *filter(None, self._lengths)], dtype=np.intp)
+        # The candidates of each block, if they were passed to hold.
         self.candidates: list[Future[Any]] = []
 
     def blocks(self, step: int) -> Iterator[np.ndarray]:
@@ -93,12 +79,9 @@ class DaskRows(Rows):
         return rows
 
     def hold(self, y: Any) -> CandidateSets:
-        """Read candidates on the workers, into :attr:`candidates`; also return all of them.
-
-        Parameters
-        ----------
-        y : dask array, data frame, column or bag, or list of Delayed
-            The candidates, in the same partitions as the rows.
+        """Read candidates on the workers, into :attr:`candidates`; also return all of them. They
+        are a dask array, data frame, column or bag, or a list of Delayed, in the same partitions as
+        the rows.
         """
         parts = _partitions(y)
         if len(parts) != len(self._lengths):

@@ -26,25 +26,14 @@ class AnswersFile:
 
     Writers lock the file while they write, so several of them may have it open. Each line is synced
     to disk before :meth:`append` returns. The file is kept open: if it is removed, what everybody
-    has written is still there, and the next line brings it back.
-
-    Parameters
-    ----------
-    path : Path
-        The file; it is created if it does not exist.
-    header : dict
-        The content of the first line of a new file: how rows are identified.
-
-    Attributes
-    ----------
-    log : AnswerLog
-        All lines so far.
-    repaired : int
-        Bytes of an unfinished line that were removed from the end.
+    has written is still there, and the next line brings it back. The ``header`` is the content of
+    the first line of a new file: how rows are identified.
     """
 
     def __init__(self, path: Path, header: dict[str, Any]) -> None:
-        self.path, self.log, self.repaired = Path(path), AnswerLog(), 0
+        self.path = Path(path)
+        self.log = AnswerLog()  # all lines so far
+        self.repaired = 0  # bytes of an unfinished line that were removed from the end
         self._read, self._lines = 0, 0
         self._held: int | None = None
         self._let_go: Callable[[], object] = lambda: None
