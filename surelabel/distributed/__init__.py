@@ -106,8 +106,8 @@ class OnCluster(KernelClassifier):
         if self.kernel == "precomputed" or self.solver == "dual":
             raise ParameterError(
                 "kernel='precomputed' and solver='dual' need a matrix of all pairs of rows in one "
-                "place, which a cluster does "
-                "not have; use solver='nystroem', or X.compute() if that fits into memory"
+                "place, which a cluster does not have; use solver='nystroem', or X.compute() if "
+                "that fits into memory"
             )
         if self.solver == "auto":
             return "primal" if self.kernel == "linear" else "nystroem"

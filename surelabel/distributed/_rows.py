@@ -87,8 +87,7 @@ class DaskRows(Rows):
         if len(parts) != len(self._lengths):
             raise CandidateError(
                 f"X has {len(self._lengths)} blocks but y has {len(parts)} partitions: they must "
-                "be the same instances, "
-                "partitioned alike (rechunk or repartition one of them)"
+                "be the same instances, partitioned alike (rechunk or repartition one of them)"
             )
         read = self.client.compute(
             [delayed(_read, pure=False)(part, number) for number, part in enumerate(parts)]
@@ -98,9 +97,8 @@ class DaskRows(Rows):
         if wrong:
             raise CandidateError(
                 f"block {wrong[0]} of X has {self._lengths[wrong[0]]} rows but partition "
-                f"{wrong[0]} of y has "
-                f"{found[wrong[0]][0]}: they must be the same instances (also different: "
-                f"{first_few(wrong[1:]) or 'none'})"
+                f"{wrong[0]} of y has {found[wrong[0]][0]}: they must be the same instances (also "
+                f"different: {first_few(wrong[1:]) or 'none'})"
             )
         classes = _common([classes for count, classes in found if count])
         read = [part for part, (count, _) in zip(read, found, strict=True) if count]
@@ -139,8 +137,8 @@ def explained(client: Client) -> Iterator[None]:
     except KilledWorker as error:
         raise ClusterError(
             "the workers of the Dask cluster died, perhaps because memory ran out "
-            f"({str(error).splitlines()[0]}); "
-            "use smaller blocks of rows, or workers with more memory"
+            f"({str(error).splitlines()[0]}); use smaller blocks of rows, or workers with more "
+            "memory"
         ) from None
     except (CancelledError, CommClosedError):
         raise ClusterError(

@@ -296,8 +296,7 @@ class CandidateScorer:
         if y_true is None:
             raise ParameterError(
                 f"the scorer {self.name!r} needs the true labels: fit(X, candidates, y_true=...) "
-                "under "
-                "sklearn.config_context(enable_metadata_routing=True)"
+                "under sklearn.config_context(enable_metadata_routing=True)"
             )
         return self.function(estimator, X, y, y_true)
 

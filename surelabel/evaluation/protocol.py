@@ -56,8 +56,8 @@ def make_folds(
     if not 1 < n_folds <= n_rows or not 1 < inner_folds <= smallest or max_select < 0:
         raise ParameterError(
             f"{n_rows} rows cannot be split into {n_folds} outer and {inner_folds} inner folds "
-            f"(with max_select={max_select}); "
-            "each fold needs a row, and there must be at least two folds"
+            f"(with max_select={max_select}); each fold needs a row, and there must be at least "
+            "two folds"
         )
     outer = KFold(n_folds, shuffle=True, random_state=_seed(seed, 0)).split(np.empty(n_rows))
     return [

@@ -133,8 +133,7 @@ def critical_difference(n_methods: int, n_datasets: int, alpha: float = 0.05) ->
     if n_methods < 2 or n_datasets < 1 or not 0 < alpha < 1:
         raise ParameterError(
             "a critical difference needs at least two methods, at least one data set, and alpha "
-            "between 0 and 1; "
-            f"got {n_methods}, {n_datasets} and {alpha}"
+            f"between 0 and 1; got {n_methods}, {n_datasets} and {alpha}"
         )
     q = stats.studentized_range.ppf(1 - alpha, n_methods, np.inf) / np.sqrt(2)
     return float(q * np.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets)))
