@@ -102,11 +102,8 @@ def _step(
     block: Block, features: Features, model: tuple[np.ndarray, np.ndarray], lam: float
 ) -> Step:
     parts = [block_step(features(piece.values), piece.sets, *model, lam) for piece in block]
-    return Step(
-        [p for p, _, _ in parts],
-        [q for _, q, _ in parts],
-        _add([(targets,) for _, _, targets in parts]),
-    )
+    p, q, targets = zip(*parts, strict=True)
+    return Step(list(p), list(q), (reduce(add, targets),))
 
 
 def _leverage(block: Block, features: Features, model: GramRidge) -> list[np.ndarray]:
@@ -125,7 +122,8 @@ def _peer_step(
         block_peer_step(features(piece.values), piece.sets, p, p, h, model)
         for piece, p, h in zip(block, before.p, leverage, strict=True)
     ]
-    return Step([p for p, _ in parts], [], _add([(targets,) for _, targets in parts]))
+    p, targets = zip(*parts, strict=True)
+    return Step(list(p), [], (reduce(add, targets),))
 
 
 def _sums(step: Step) -> tuple[Targets, ...]:
@@ -196,9 +194,8 @@ class DaskPasses:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self._blocks = self._steps = (
-            self._leverages
-        ) = []  # the cluster drops data without references
+        # The cluster drops data without references.
+        self._blocks = self._steps = self._leverages = []
 
     def moments(self) -> Moments:
         """Sums over the features of all rows."""
@@ -274,9 +271,8 @@ def _carry(client: Client, value: Any) -> Future[Any]:
     """A value as the result of a task: unlike scattered data, the scheduler can restore it when its
     worker is lost.
     """
-    with dask.config.set(
-        {"distributed.admin.large-graph-warning-threshold": "1 TiB"}
-    ):  # it cannot be made smaller
+    # No warning of its size: it cannot be made smaller.
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
         return client.submit(_identity, value, pure=False)
 
 
