@@ -98,15 +98,12 @@ def select_parameters(
     ``y`` are passed on for "oracle" only.
     """
     check_selection(selection)
-    rows = fold.select
+    rows, oracle = fold.select, selection == "oracle"
+    truth = {"y_true": np.asarray(y)[rows]} if oracle else {}
     search.set_params(cv=fold.inner)
     # With routing, scikit-learn's search passes the true labels of the left-out rows to the scorer.
-    with config_context(enable_metadata_routing=selection == "oracle"):
-        search.fit(
-            X[rows],
-            candidates[rows],
-            **({"y_true": np.asarray(y)[rows]} if selection == "oracle" else {}),
-        )
+    with config_context(enable_metadata_routing=oracle):
+        search.fit(X[rows], candidates[rows], **truth)
     return chosen_parameters(search)
 
 
