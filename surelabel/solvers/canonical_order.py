@@ -49,6 +49,6 @@ def distinct_rows(
     """
     same = equal_rows([X]) * len(weight) + equal_rows([candidates])
     _, first, group = np.unique(same, return_index=True, return_inverse=True)
-    total = np.bincount(group.ravel(), weight)
+    total = np.bincount(group, weight)
     order, _ = canonical_order(X[first], candidates[first], total)
     return first[order], total[order]

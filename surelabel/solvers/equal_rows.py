@@ -19,7 +19,7 @@ def equal_rows(blocks: Iterable[Any]) -> np.ndarray:
     """
     hashes = np.concatenate([_hashes(block) for block in blocks])
     _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[group.ravel()]
+    return np.argsort(np.argsort(first))[group]
 
 
 def _hashes(block: Any) -> np.ndarray:
@@ -70,5 +70,5 @@ def folds_of(
     """
     names, numbers = np.unique(numbers, return_inverse=True)
     folds = KFold(n_folds, shuffle=True, random_state=random_state).split(names)
-    inside = [np.isin(numbers.ravel(), left_out) for _, left_out in folds]
+    inside = [np.isin(numbers, left_out) for _, left_out in folds]
     return [(np.flatnonzero(~here), np.flatnonzero(here)) for here in inside]

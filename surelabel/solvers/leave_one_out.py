@@ -77,7 +77,7 @@ class LeftOut:
             self._rows = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
         if not len(self._rows):
             return
-        group = np.unique(numbers[self._rows], return_inverse=True)[1].ravel()  # type: ignore[index]
+        group = np.unique(numbers[self._rows], return_inverse=True)[1]  # type: ignore[index]
         total = np.bincount(group, leverage[self._rows])[group]
         self.leverage = leverage.copy()
         self.leverage[self._rows] = total
@@ -96,7 +96,7 @@ class LeftOut:
             return lambda p: p
         here = np.flatnonzero(self._group[rows] >= 0)
         keys = self._group[rows[here]] * n_classes + columns[here]
-        place = np.unique(keys, return_inverse=True)[1].ravel()
+        place = np.unique(keys, return_inverse=True)[1]
         share = self._share[rows[here]]
 
         def mean(p: np.ndarray) -> np.ndarray:
