@@ -10,8 +10,6 @@ from scipy import sparse
 from .equal_rows import equal_rows
 from .memory import row_blocks
 
-TINY = np.finfo(float).tiny
-
 
 def canonical_order(
     X: Any, candidates: sparse.csr_array, weight: np.ndarray
@@ -35,7 +33,8 @@ def canonical_order(
     # the row's position.
     blocks = [sparse.csr_array(block) for _, block in row_blocks(X, 2)]
     size = np.max([abs(block).max(axis=0).toarray().ravel() for block in blocks], axis=0)
-    directions = np.column_stack([direction / np.maximum(size, TINY), direction])
+    rescaled = direction / np.maximum(size, np.finfo(float).tiny)
+    directions = np.column_stack([rescaled, direction])
     instance = np.concatenate([block @ directions for block in blocks])
     labels = candidates @ label_direction[np.argsort(classes)]
     return np.lexsort((weight, np.round(labels, 9), *instance.T)), classes

@@ -11,8 +11,6 @@ from scipy import sparse
 
 from .cholesky import backward, cholesky, forward
 
-EPS = np.finfo(np.float64).eps
-
 
 class Landmarks:
     """Kernel values with landmarks, whitened: ``z(x) = L⁻¹ k(x)`` where ``L Lᵀ`` is the kernel
@@ -27,11 +25,11 @@ class Landmarks:
         self, points: np.ndarray, kernel_of: Callable[[np.ndarray, np.ndarray], np.ndarray]
     ) -> None:
         self.points, self._kernel_of = points, kernel_of
-        K = kernel_of(double := points.astype(np.float64), double)
+        double = points.astype(np.float64)
+        K = kernel_of(double, double)
         # Keep landmarks that are (almost) the same point from causing huge numbers.
-        K.flat[:: len(K) + 1] += (len(K) * EPS + 8 * np.finfo(points.dtype).eps) * np.abs(
-            K.diagonal()
-        ).max()
+        rounding = len(K) * np.finfo(np.float64).eps + 8 * np.finfo(points.dtype).eps
+        K.flat[:: len(K) + 1] += rounding * np.abs(K.diagonal()).max()
         self._factor = cholesky(K).astype(points.dtype, order="F")
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
