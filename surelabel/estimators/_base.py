@@ -280,12 +280,9 @@ class PartialLabelClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             and len(getattr(y, "shape", ())) == 2
             and not isinstance(y, CandidateSets)
         )
-        known = (
-            as_candidates(y, classes=self.classes_)
-            if bare and y.shape[1] == len(self.classes_)
-            else y
-        )
-        return covering_rate(known, self.predict(X), sample_weight=sample_weight)
+        if bare and y.shape[1] == len(self.classes_):
+            y = as_candidates(y, classes=self.classes_)
+        return covering_rate(y, self.predict(X), sample_weight=sample_weight)
 
 
 class WeightedPartialLabelClassifier(PartialLabelClassifier):

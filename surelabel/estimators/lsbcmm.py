@@ -124,11 +124,8 @@ class LSBCMMClassifier(WeightedPartialLabelClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
         )
-        self.coef_, self.intercept_, self.posterior_ = (
-            mixture.coef.T,
-            mixture.intercept,
-            mixture.posterior,
-        )
+        self.coef_, self.intercept_ = mixture.coef.T, mixture.intercept
+        self.posterior_ = mixture.posterior
         self.lower_bound_path_, self.converged_ = mixture.lower_bound_path, bool(mixture.converged)
         self.n_iter_ = len(mixture.lower_bound_path)
         if not self.converged_:

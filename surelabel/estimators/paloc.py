@@ -217,17 +217,10 @@ class _GaussianMachines:
         self.inner = inner  # an SVC, needed to fit only
 
     def fit(self, X: np.ndarray, problems: Iterable[Any], run: Run) -> np.ndarray:
-        self.gamma = gamma_of(
-            "rbf",
-            1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma,
-            1.0,
-            X,
-            None,
-            None,
-        )
-        K = kernel_matrix("rbf", X, gamma=self.gamma).astype(
-            np.float64, copy=False
-        )  # the only type that libsvm supports
+        gamma = 1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma
+        self.gamma = gamma_of("rbf", gamma, 1.0, X, None, None)
+        K = kernel_matrix("rbf", X, gamma=self.gamma)
+        K = K.astype(np.float64, copy=False)  # the only type that libsvm supports
         everywhere = np.arange(len(X))
 
         def train(rows: Any, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -240,9 +233,8 @@ class _GaussianMachines:
         support, values, intercept = zip(*run(train, problems), strict=True)
         self.intercept = np.array(intercept)
         coef = sparse_rows(zip(support, values, strict=True), len(X))
-        used = (
-            np.unique(coef.indices) if coef.nnz else everywhere[:1]
-        )  # a kernel needs at least one row, even if all abstain
+        # A kernel needs at least one row, even if all abstain.
+        used = np.unique(coef.indices) if coef.nnz else everywhere[:1]
         self.vectors, self.coef = X[used], coef[:, used]
         return self._combine(coef, K, X.dtype)
 

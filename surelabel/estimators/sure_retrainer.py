@@ -163,8 +163,7 @@ class SURERetrainer(WeightedPartialLabelClassifier):
         if not self.converged_:
             warnings.warn(
                 f"SURERetrainer stopped after max_iter={self.max_iter} refits with a change of "
-                f"{path[-1]:.2g}, above "
-                f"tol={self.tol:g}",
+                f"{path[-1]:.2g}, above tol={self.tol:g}",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -150,10 +150,8 @@ class WeightedCandidatesClassifier(MetaEstimatorMixin, WeightedPartialLabelClass
             seen, unseen = self.estimator_.predict_proba(X), 0.0
         else:
             scores = self.estimator_.decision_function(X)
-            seen, unseen = (
-                np.column_stack([-scores, scores]) if scores.ndim == 1 else scores,
-                -np.inf,
-            )
+            seen = np.column_stack([-scores, scores]) if scores.ndim == 1 else scores
+            unseen = -np.inf
         outputs = np.full((X.shape[0], len(self.classes_)), unseen, seen.dtype)
         outputs[:, self._seen] = seen
         return outputs

@@ -123,10 +123,9 @@ def mean_distance(D: np.ndarray, *, squared: bool, weight: np.ndarray | None = N
     """Average distance over the pairs of different instances."""
     m = len(D)
     w = np.ones(m) if weight is None else weight.astype(np.float64)
-    total = 0.0
-    for start in range(
-        0, m, step := 256
-    ):  # D is symmetric, so the part right of the diagonal counts twice
+    total, step = 0.0, 256
+    for start in range(0, m, step):
+        # D is symmetric, so the part right of the diagonal counts twice.
         rows, stop = slice(start, start + step), start + step
         block = np.sqrt(D[rows, start:]) if squared else D[rows, start:]
         total += float(w[rows] @ (block[:, :step] @ w[rows].astype(D.dtype)))
@@ -168,10 +167,8 @@ def rescale(name: str, learned: np.ndarray, X: np.ndarray) -> np.ndarray:
         ranks = np.empty_like(X)
         for values, column, target in zip(learned.T, X.T, ranks.T, strict=True):
             # Equal values get the middle of their ranks.
-            below = np.searchsorted(values, column, "left") + np.searchsorted(
-                values, column, "right"
-            )
-            target[:] = below / (2 * len(values))
+            first, last = (np.searchsorted(values, column, side) for side in ("left", "right"))
+            target[:] = (first + last) / (2 * len(values))
         return ranks
     return X
 
