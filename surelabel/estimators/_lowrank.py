@@ -13,7 +13,7 @@ import numpy as np
 
 from ..data.candidates import CandidateSets
 from ..data.finite import check_finite, finite_blocks
-from ..data.rows import Rows
+from ..data.rows import ArrayRows, Rows
 from ..exceptions import NumericalError
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.confidence import SortedSets
@@ -50,9 +50,10 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def draw_rows(
-    rows: Rows, count: int, weight: np.ndarray | None, rng: np.random.Generator
+    X: Any, count: int, weight: np.ndarray | None, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """``count`` random rows, and their positions."""
+    rows = X if isinstance(X, Rows) else ArrayRows(X)
     drawn = draw(rows.shape[0], count, weight, rng)
     sample = rows.take(drawn)
     check_finite(sample, drawn)

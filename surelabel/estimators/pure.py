@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..data.candidates import CandidateSets
 from ..data.label_order import label_positions
-from ..data.rows import ArrayRows, Rows
+from ..data.rows import Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.confidence import SortedSets
 from ..solvers.features import FeatureMap
@@ -352,8 +352,7 @@ class PUREClassifier(KernelClassifier):
         self, X: Any, candidates: CandidateSets, weight: np.ndarray | None, confidence: np.ndarray
     ) -> None:
         """Set the scales of the final model and of the first one, by the outputs of a sample."""
-        rows = X if isinstance(X, Rows) else ArrayRows(X)
-        sample, drawn = draw_rows(rows, ROWS, weight, generator(self.random_state))
+        sample, drawn = draw_rows(X, ROWS, weight, generator(self.random_state))
         known = candidates[drawn]
         own = None if weight is None else weight[drawn]
         # the confidences before the first step
@@ -425,8 +424,7 @@ class PUREClassifier(KernelClassifier):
 
     def _fit_bank(self, X: Any, candidates: CandidateSets, weight: np.ndarray | None) -> np.ndarray:
         check_learnable(candidates, votes=self.prior > 0)
-        rows = X if isinstance(X, Rows) else ArrayRows(X)
-        sample, drawn = draw_rows(rows, SAMPLE, weight, generator(self.random_state))
+        sample, drawn = draw_rows(X, SAMPLE, weight, generator(self.random_state))
         own = None if weight is None else weight[drawn]
         with blas_threads(len(sample)):
             choices, self.guarded_ = self.__dict__.pop("_chosen", None) or choose_kernels(
@@ -470,7 +468,7 @@ class PUREClassifier(KernelClassifier):
 
     def _rescaled(self, X: Any, k: int) -> Any:
         """Rows, scaled for the k-th kernel."""
-        function = partial(rescale, str(self.kernels_[k]["scaling"]), self.scalings_[k])
+        function = partial(rescale, self.kernels_[k]["scaling"], self.scalings_[k])
         return X.mapped(function) if isinstance(X, Rows) else function(X)
 
     def _width(self) -> int:
