@@ -75,7 +75,7 @@ class KernelPeers:
             Z = rescale(scaling, learned, X)
             points = Z if drawn is None else Z[drawn]
             D = distances(kernel, points)
-            gamma = gamma_of(kernel, "mean_distance", 1.0, points, D, None)
+            gamma = gamma_of(kernel, "mean_distance", 1.0, points, D)
             if drawn is None:
                 self._hats.append(KernelHat(exponentiate(D, gamma), BETA))
             else:

@@ -301,9 +301,7 @@ class KernelClassifier(
         order = sets.row_order
         if self.kernel == "linear":
             X = X.copy()
-            self.origin_ = move_origin(
-                X, np.ones(X.shape[0], X.dtype) if weight is None else weight
-            )
+            self.origin_ = move_origin(X, weight)
         model: LinearRidge | KernelRidge
         if self.solver_ == "primal":
             self.gamma_ = None

@@ -218,7 +218,7 @@ class _GaussianMachines:
 
     def fit(self, X: np.ndarray, problems: Iterable[Any], run: Run) -> np.ndarray:
         gamma = 1 / X.shape[1] if self.inner.gamma == "auto" else self.inner.gamma
-        self.gamma = gamma_of("rbf", gamma, 1.0, X, None, None)
+        self.gamma = gamma_of("rbf", gamma, 1.0, X)
         K = kernel_matrix("rbf", X, gamma=self.gamma)
         K = K.astype(np.float64, copy=False)  # the only type that libsvm supports
         everywhere = np.arange(len(X))

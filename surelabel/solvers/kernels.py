@@ -56,7 +56,7 @@ def distances(kernel: str, X: np.ndarray, Z: np.ndarray | None = None) -> np.nda
     return D
 
 
-def _gram(X: Any, step: int = 2048) -> np.ndarray:
+def _gram(X: Any) -> np.ndarray:
     """``XXᵀ``, computed in blocks right of the diagonal.
 
     NumPy hands ``X @ X.T`` to BLAS' ``syrk``, which crashes in some versions of OpenBLAS (0.3.31 at
@@ -65,7 +65,7 @@ def _gram(X: Any, step: int = 2048) -> np.ndarray:
     """
     if sparse.issparse(X):
         return safe_sparse_dot(X, X.T, dense_output=True)
-    K = np.empty((len(X), len(X)), X.dtype)
+    K, step = np.empty((len(X), len(X)), X.dtype), 2048
     for i in range(0, len(X), step):
         j = i + step
         np.matmul(X[i:j], X[i:].T, out=K[i:j, i:])
@@ -90,8 +90,8 @@ def gamma_of(
     gamma: str | float,
     bandwidth: float,
     X: Any,
-    D: np.ndarray | None,
-    weight: np.ndarray | None,
+    D: np.ndarray | None = None,
+    weight: np.ndarray | None = None,
 ) -> float | None:
     """The number γ for the parameter ``gamma``; None for kernels without γ.
 
