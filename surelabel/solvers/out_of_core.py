@@ -21,6 +21,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn.utils import gen_batches
 
 from .alternate import Course, Iteration
 from .confidence import SortedSets
@@ -303,7 +304,7 @@ class LocalPasses:
     ) -> None:
         self._read, self._shape, self._sets_of = read, shape, sets_of
         self.confidence, self._indptr, self._weight = confidence, indptr, weight
-        self._step, self._n_jobs = feature_rows(shape[1]), n_jobs
+        self._n_jobs = n_jobs
         self._store: _Recompute = STORES[keep](features, shape, confidence.dtype)
 
     def __enter__(self) -> LocalPasses:
@@ -389,8 +390,7 @@ class LocalPasses:
         """The blocks, with their instances only if features are not kept."""
         if type(self._store) is _Recompute:
             return self._instances()
-        m, step = self._shape[0], self._step
-        return ((slice(start, min(start + step, m)), None) for start in range(0, m, step))
+        return ((rows, None) for rows in gen_batches(self._shape[0], feature_rows(self._shape[1])))
 
     def _instances(self) -> Iterator[tuple[slice, np.ndarray]]:
         start = 0
@@ -409,37 +409,35 @@ class LocalPasses:
         return numbers.astype(self.confidence.dtype)
 
 
+@dataclass
 class _Recompute:
     """Keeps nothing: features are computed again in every pass."""
 
-    def __init__(
-        self, features: Callable[[np.ndarray], np.ndarray], shape: tuple[int, int], dtype: Any
-    ) -> None:
-        self._features = features
+    features: Callable[[np.ndarray], np.ndarray]
+    shape: tuple[int, int]
+    dtype: np.dtype
 
     def put(self, rows: slice, X: np.ndarray) -> np.ndarray:
         """Compute the features of a block."""
-        return self._features(X)
+        return self.features(X)
 
     def get(self, rows: slice, X: Any) -> np.ndarray:
         """The features of a block."""
-        return self._features(X)
+        return self.features(X)
 
     def close(self) -> None:
         """Release memory or files."""
 
 
+@dataclass
 class _Memory(_Recompute):
     """Features stay in one array."""
 
-    def __init__(
-        self, features: Callable[[np.ndarray], np.ndarray], shape: tuple[int, int], dtype: Any
-    ) -> None:
-        super().__init__(features, shape, dtype)
-        self._kept = np.empty(shape, dtype)
+    def __post_init__(self) -> None:
+        self._kept = np.empty(self.shape, self.dtype)
 
     def put(self, rows: slice, X: np.ndarray) -> np.ndarray:
-        self._kept[rows] = self._features(X)
+        self._kept[rows] = self.features(X)
         return self._kept[rows]
 
     def get(self, rows: slice, X: Any) -> np.ndarray:
@@ -449,21 +447,18 @@ class _Memory(_Recompute):
         del self._kept
 
 
+@dataclass
 class _Disk(_Recompute):
     """Features go to an unnamed file, so that nothing is left behind. It is not memory-mapped,
     because mapped pages would count as memory.
     """
 
-    def __init__(
-        self, features: Callable[[np.ndarray], np.ndarray], shape: tuple[int, int], dtype: Any
-    ) -> None:
-        super().__init__(features, shape, dtype)
-        self._width, self._dtype = shape[1], np.dtype(dtype)
+    def __post_init__(self) -> None:
         self._descriptor, name = tempfile.mkstemp(prefix="surelabel-features-")
         Path(name).unlink()
 
     def put(self, rows: slice, X: np.ndarray) -> np.ndarray:
-        Z = self._features(X)
+        Z = self.features(X)
         content, at = np.ascontiguousarray(Z).data.cast("B"), self._offset(rows.start)
         while content:
             written = os.pwrite(self._descriptor, content, at)
@@ -471,7 +466,7 @@ class _Disk(_Recompute):
         return Z
 
     def get(self, rows: slice, X: Any) -> np.ndarray:
-        Z = np.empty((rows.stop - rows.start, self._width), self._dtype)
+        Z = np.empty((rows.stop - rows.start, self.shape[1]), self.dtype)
         content, at = Z.data.cast("B"), self._offset(rows.start)
         while content:
             count = os.preadv(self._descriptor, [content], at)
@@ -484,7 +479,7 @@ class _Disk(_Recompute):
         os.close(self._descriptor)
 
     def _offset(self, row: int) -> int:
-        return row * self._width * self._dtype.itemsize
+        return row * self.shape[1] * self.dtype.itemsize
 
 
 STORES: dict[str, type[_Recompute]] = {"memory": _Memory, "disk": _Disk, "recompute": _Recompute}
