@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ..data.candidates import CandidateSets
 from ..solvers.equal_rows import folds_of
 from ..solvers.kernels import SCALINGS, distances, exponentiate, gamma_of, learn_scaling, rescale
 from ..solvers.leave_one_out import solve_peers
 from ..solvers.ridge import KernelRidge
+from ..solvers.temperature import candidate_share
 from .kernel import factorise, sort_candidates
 
 SAMPLE = 800  # number of rows used for the choice
@@ -56,14 +56,6 @@ def kernel_matrices(
             yield (scaling, kernel), exponentiate(D, gamma)
 
 
-def candidate_share(outputs: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Log of the candidates' share of each row's softmax (temperature 0.1)."""
-    scaled = outputs.astype(np.float64) / TEMPERATURE
-    return np.asarray(
-        logsumexp(np.where(inside, scaled, -np.inf), axis=1) - logsumexp(scaled, axis=1)
-    )
-
-
 def choose_kernels(
     X: np.ndarray,
     candidates: CandidateSets,
@@ -95,7 +87,8 @@ def choose_kernels(
             model = factorise(KernelRidge, K.copy(), beta, sets)
             found = solve_peers(model, sets, equal, **stop).outputs[0]
             outputs[scaling, kernel, beta] = found
-            scores[scaling, kernel, beta] = candidate_share(found, inside)
+            scaled = found.astype(np.float64) / TEMPERATURE
+            scores[scaling, kernel, beta] = candidate_share(scaled, inside)
     copies = np.ones(len(X)) if weight is None else weight
     share = copies / copies.sum()
     usual = scores[USUAL]

@@ -6,7 +6,7 @@ import numpy as np
 
 from .lbfgs import Minimum, inverse_factor, minimise
 from .memory import row_blocks
-from .sparse_rows import row_sum
+from .sparse_rows import entry_rows, row_sum
 
 
 def fit_clpl(
@@ -27,7 +27,7 @@ def fit_clpl(
     """
     sizes = np.diff(indptr)
     # The positions of the candidates in a flat m × l array
-    entries = np.repeat(np.arange(len(sizes)) * n_classes, sizes) + indices
+    entries = entry_rows(indptr) * n_classes + indices
 
     def of_block(rows: slice, block: Any, W: np.ndarray) -> tuple[float, np.ndarray]:
         """The loss of some rows, and its derivative with respect to the weights."""

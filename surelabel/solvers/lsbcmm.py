@@ -22,7 +22,7 @@ from scipy.special import digamma, gammaln, log_expit
 from sklearn.utils import gen_batches
 
 from .canonical_order import canonical_order
-from .sparse_rows import row_normalise
+from .sparse_rows import entry_rows, row_normalise
 from .threads import one_blas_thread
 
 # Ascent steps on the sticks within one M step; more of them are useless, because the
@@ -234,7 +234,7 @@ def candidate_confidence(
 ) -> np.ndarray:
     """``q_i(y) = Σ_k q_i(k, y)`` at the candidate entries."""
     labels = np.exp(expected_log_labels(posterior))
-    rows = np.repeat(np.arange(candidates.shape[0]), np.diff(candidates.indptr))
+    rows = entry_rows(candidates.indptr)
     joint = np.empty(len(rows))
     step = max(1, 2**20 // len(labels))  # entries × components take memory
     for part in gen_batches(len(rows), step):

@@ -13,9 +13,9 @@ covering rate would choose no smoothing at all.
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
-from .temperature import softmax_scale
+from .sparse_rows import entry_rows
+from .temperature import candidate_share, softmax_scale
 
 
 def smoothing_matrix(positions: np.ndarray, width: float) -> np.ndarray:
@@ -63,15 +63,13 @@ def choose_width(
     width, scale : float
     """
     inside = np.zeros(outputs.shape, bool)
-    inside[np.repeat(np.arange(len(outputs)), np.diff(indptr)), indices] = True
+    inside[entry_rows(indptr), indices] = True
     copies = np.ones(len(outputs)) if weight is None else weight
     best = (-np.inf, 0.0, 1.0)
     for width in widths_to_try(positions):
         smoothed = outputs.astype(float) @ smoothing_matrix(positions, width)
         scale = softmax_scale(smoothed, indptr, indices, weight)
-        scores = scale * smoothed
-        share = logsumexp(np.where(inside, scores, -np.inf), axis=1) - logsumexp(scores, axis=1)
-        likelihood = float(copies @ share)
+        likelihood = float(copies @ candidate_share(scale * smoothed, inside))
         if likelihood > best[0]:
             best = (likelihood, float(width), scale)
     return best[1], best[2]

@@ -44,6 +44,7 @@ from .ridge import (
     outputs_at,
     targets_of,
 )
+from .sparse_rows import entry_rows
 from .threads import one_blas_thread
 
 T = TypeVar("T")
@@ -357,8 +358,8 @@ class LocalPasses:
             pass
         numbers, columns = (None, np.empty(0, int)) if equal is None else equal
         self._left_out = LeftOut(self.leverage, numbers)
-        rows = np.repeat(np.arange(self._shape[0]), np.diff(self._indptr))
-        self._means = self._left_out.means(rows, columns, int(columns.max(initial=0)) + 1)
+        n_classes = int(columns.max(initial=0)) + 1
+        self._means = self._left_out.means(entry_rows(self._indptr), columns, n_classes)
 
     def advance_peers(
         self, W: np.ndarray, b: np.ndarray, mean: np.ndarray, shift: float

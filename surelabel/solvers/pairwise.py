@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from scipy import sparse
 
+from .sparse_rows import entry_rows
+
 
 def pair_problems(
     indptr: np.ndarray, indices: np.ndarray, n_labels: int
@@ -48,10 +50,9 @@ def keep_elected(votes: np.ndarray, indptr: np.ndarray, indices: np.ndarray) -> 
     """Which candidates remain: those with the most votes of all labels; all of them, if none of a
     row's candidates has that many.
     """
-    sizes = np.diff(indptr)
-    rows = np.repeat(np.arange(len(sizes)), sizes)
+    rows = entry_rows(indptr)
     elected = votes[rows, indices] == votes.max(axis=1)[rows]
-    return elected | np.repeat(~np.logical_or.reduceat(elected, indptr[:-1]), sizes)
+    return elected | ~np.logical_or.reduceat(elected, indptr[:-1])[rows]
 
 
 def sparse_rows(rows: Iterable[tuple[np.ndarray, np.ndarray]], n_columns: int) -> sparse.csr_array:

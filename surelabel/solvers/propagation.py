@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import sparse
 
-from .sparse_rows import row_normalise
+from .sparse_rows import entry_rows, row_normalise
 
 
 def candidate_graph(
@@ -20,7 +20,7 @@ def candidate_graph(
     """
     total = weights.sum(axis=1, keepdims=True)
     weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-    rows = np.repeat(np.arange(len(neighbours)), np.diff(indptr))
+    rows = entry_rows(indptr)
     stride = int(indices.max()) + 1
     keys = rows * stride + indices  # ascending
     wanted = neighbours[rows] * stride + indices[:, None]

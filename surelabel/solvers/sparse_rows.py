@@ -5,6 +5,11 @@ is safe.
 import numpy as np
 
 
+def entry_rows(indptr: np.ndarray) -> np.ndarray:
+    """The row of each entry."""
+    return np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+
+
 def row_sum(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Sum of the entries of each row."""
     return np.add.reduceat(values, indptr[:-1], axis=0)

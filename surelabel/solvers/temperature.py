@@ -6,11 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from .leave_one_out import class_shares
+from .sparse_rows import entry_rows
 
 ROWS = 2000  # are enough for one number
+
+
+def candidate_share(scores: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Log of the candidates' share of the softmax of each row; ``inside`` says which they are."""
+    among = np.where(inside, scores, -np.inf)
+    return np.asarray(logsumexp(among, axis=1) - logsumexp(scores, axis=1))
 
 
 def softmax_scale(
@@ -29,7 +36,7 @@ def softmax_scale(
     """
     sizes, scores = np.diff(indptr), scores.astype(np.float64, copy=False)
     inside = np.zeros(scores.shape, bool)
-    inside[np.repeat(np.arange(len(sizes)), sizes), indices] = True
+    inside[entry_rows(indptr), indices] = True
     weight = np.ones(len(sizes)) if weight is None else weight.astype(np.float64)
     allowed = np.flatnonzero((weight > 0) & (sizes < scores.shape[1]))
     if sample is not None and len(allowed) > ROWS:
