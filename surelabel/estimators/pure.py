@@ -19,6 +19,7 @@ from ..data.label_order import label_positions
 from ..data.rows import Rows
 from ..exceptions import InputError, ParameterError
 from ..solvers.confidence import SortedSets
+from ..solvers.equal_rows import equal_rows
 from ..solvers.features import FeatureMap
 from ..solvers.groups import GroupPosterior
 from ..solvers.kernels import KERNELS, learn_scaling, rescale
@@ -296,11 +297,7 @@ class PUREClassifier(KernelClassifier):
                     "row of X"
                 )
             return np.unique(names, return_inverse=True)[1]
-        if not self.same_set_groups:
-            return None
-        sets = np.split(candidates.indices, candidates.indptr[1:-1])
-        numbers: dict[bytes, int] = {}
-        return np.array([numbers.setdefault(part.tobytes(), len(numbers)) for part in sets])
+        return equal_rows([candidates.to_sparse()]) if self.same_set_groups else None
 
     def _fit_model(
         self, X: Any, candidates: CandidateSets, weight: np.ndarray | None
