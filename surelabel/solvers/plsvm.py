@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.special import softmax
-from threadpoolctl import threadpool_limits
 
 from .canonical_order import canonical_order
 from .clpl import fit_clpl
 from .lbfgs import inverse_factor, minimise
 from .temperature import softmax_scale
+from .threads import one_blas_thread
 
 TIE = 1e-7  # relative to the scores: candidates that differ by less are equally good
 SMOOTHING = 0.3  # at the start: a third of the margin
@@ -38,7 +38,7 @@ class State(NamedTuple):
     smoothing: float
 
 
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@one_blas_thread()
 def fit_plsvm(
     X: Any,
     indptr: np.ndarray,
