@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import blas, get_blas_funcs
+from scipy.linalg import get_blas_funcs
 from sklearn.utils import gen_batches
 
 from .cholesky import cholesky, invert, solve, solve_by_inverse, square
@@ -238,7 +238,7 @@ def centre(K: np.ndarray, s: np.ndarray) -> np.ndarray:
     total = s @ s
     mean = K @ (s / total)
     # HKH = K - s vᵀ - v sᵀ with v = mean - (sᵀmean / 2 sᵀs) s; one triangle is enough.
-    (syr2,) = blas.get_blas_funcs(("syr2",), (K,))
+    syr2 = get_blas_funcs("syr2", dtype=K.dtype)
     syr2(-1.0, s, mean - (s @ mean / (2 * total)) * s, a=K.T, lower=1, overwrite_a=1)
     return mean
 
