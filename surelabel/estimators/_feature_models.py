@@ -47,14 +47,8 @@ FOLDS = 5
 
 class KernelPeers:
     """The mean of several kernel models, as ``class_model`` of
-    :func:`~surelabel.solvers.crowds.alternate_crowd`.
-
-    Parameters
-    ----------
-    X : ndarray of shape (m, n)
-        The rows.
-    rng : numpy.random.Generator
-        Draws the rows that stand for all if there are very many.
+    :func:`~surelabel.solvers.crowds.alternate_crowd`. ``rng`` draws the rows that stand for all if
+    there are very many.
 
     Attributes
     ----------
@@ -126,17 +120,9 @@ def left_out(hat: HatMatrix, posterior: np.ndarray, equal: np.ndarray) -> np.nda
 
 
 class CrossFitted:
-    """A scikit-learn classifier, fitted to the rows of other folds.
-
-    Parameters
-    ----------
-    X : array of shape (m, n)
-        The rows.
-    estimator : classifier
-        A classifier with ``predict_proba``. It gets each row once per possible class, weighted by
-        its probability; if it does not accept ``sample_weight``, once with the most probable class.
-    n_classes : int
-        Number of classes.
+    """A scikit-learn classifier with ``predict_proba``, fitted to the rows of other folds. It gets
+    each row once per possible class, weighted by its probability; if it does not accept
+    ``sample_weight``, once with the most probable class.
     """
 
     def __init__(self, X: Any, estimator: Any, n_classes: int) -> None:

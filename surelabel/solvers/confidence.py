@@ -27,18 +27,8 @@ class SortedSets:
     :mod:`surelabel.solvers.ridge`). The entries of ``n`` rows with ``c`` candidates are stored as
     ``c × n``: operations over the candidates of a row are then operations on whole vectors.
 
-    Parameters
-    ----------
-    indptr, indices : ndarray
-        Candidates as compressed rows.
-    n_classes : int
-        Number of classes ``l``.
-    weight : ndarray of shape (m,) or None
-        Weights of the rows.
-    dtype : numpy type
-        Precision of the confidences.
-    prior : ndarray or None, default=None
-        ``κ π``, aligned with ``indices``.
+    They are made from compressed rows; ``prior`` is ``κ π``, aligned with ``indices``, and
+    ``dtype`` the precision of the confidences.
 
     Attributes
     ----------

@@ -16,24 +16,9 @@ def majority(votes: np.ndarray, n_classes: int) -> np.ndarray:
 def dawid_skene(
     votes: np.ndarray, n_classes: int, *, max_iter: int = 100, tol: float = 1e-5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the classes and confusion matrices, by Dawid and Skene's method.
-
-    Parameters
-    ----------
-    votes : ndarray of shape (m, annotators)
-        As in :class:`Tally`.
-    n_classes : int
-        Number of classes.
-    max_iter : int, default=100
-        Maximum number of iterations.
-    tol : float, default=1e-5
-        Stop when no probability changes by more than this.
-
-    Returns
-    -------
-    posterior : ndarray of shape (m, l)
-    confusion : ndarray of shape (annotators, l, l)
-        Rows for classes that an annotator never saw are even.
+    """Probabilities of the classes (m × l) and confusion matrices (annotators × l × l) by Dawid and
+    Skene's method, which ends when no probability changes by more than ``tol``. ``votes`` are as in
+    :class:`Tally`; rows of a matrix for classes that an annotator never saw are even.
 
     References
     ----------

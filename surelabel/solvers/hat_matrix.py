@@ -19,15 +19,9 @@ from .ridge import centre
 
 
 class HatMatrix(Protocol):
-    """Outputs of a model for any confidences of its rows.
+    """Outputs of a model for any confidences of its rows."""
 
-    Attributes
-    ----------
-    leverage : ndarray of shape (m,)
-        ``S_ii``.
-    """
-
-    leverage: np.ndarray
+    leverage: np.ndarray  # S_ii
 
     def apply(self, P: np.ndarray) -> np.ndarray:
         """``SP``."""
@@ -37,15 +31,7 @@ class HatMatrix(Protocol):
 
 
 class KernelHat:
-    """The exact model of a kernel matrix.
-
-    Parameters
-    ----------
-    K : ndarray of shape (m, m)
-        The kernel matrix; it is overwritten.
-    beta : float
-        The regularisation β.
-    """
+    """The exact model of the kernel matrix ``K``, which is overwritten."""
 
     def __init__(self, K: np.ndarray, beta: float) -> None:
         m = len(K)
@@ -67,17 +53,7 @@ class KernelHat:
 
 
 class LandmarkHat:
-    """The model of the features of landmarks.
-
-    Parameters
-    ----------
-    landmarks : Landmarks
-        The feature map.
-    X : ndarray of shape (m, n)
-        The rows.
-    beta : float
-        The regularisation β.
-    """
+    """The model of the features that landmarks give the rows ``X``."""
 
     def __init__(self, landmarks: Landmarks, X: np.ndarray, beta: float) -> None:
         self._landmarks, Z = landmarks, landmarks(X)

@@ -45,22 +45,8 @@ def choose_width(
     indices: np.ndarray,
     weight: np.ndarray | None = None,
 ) -> tuple[float, float]:
-    """The width ``s`` and the scale ``t`` that make the candidates most likely.
-
-    Parameters
-    ----------
-    outputs : ndarray of shape (m, l)
-        Outputs of models that did not learn from the row.
-    positions : ndarray of shape (l,)
-        Where each label stands.
-    indptr, indices : ndarray
-        The candidates, as compressed rows.
-    weight : ndarray of shape (m,), default=None
-        Weights of the rows.
-
-    Returns
-    -------
-    width, scale : float
+    """The width ``s`` and the scale ``t`` that make the candidates most likely, given outputs of
+    models that did not learn from the row.
     """
     inside = np.zeros(outputs.shape, bool)
     inside[entry_rows(indptr), indices] = True
