@@ -34,7 +34,6 @@ from .confidence import SortedSets
 FLOOR = 1e-3  # smaller outputs are raised to this
 SHIFTS = np.arange(11) / 10  # the values of g that are tried
 SIGNIFICANT = 3.0  # g is 0 unless its log-likelihood is better by this much
-TINY = 1e-30  # in place of a total of 0
 SETTLED = 10  # g is fixed after this many iterations
 
 
@@ -73,18 +72,18 @@ class LeftOut:
     def __init__(self, leverage: np.ndarray, numbers: np.ndarray | None = None) -> None:
         self.leverage = leverage
         self._rows = np.empty(0, np.intp)  # those that have equals
-        if numbers is not None:
-            self._rows = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
-        if not len(self._rows):
+        if numbers is None:
             return
-        group = np.unique(numbers[self._rows], return_inverse=True)[1]  # type: ignore[index]
+        self._rows = np.flatnonzero(np.bincount(numbers)[numbers] > 1)
+        group = np.unique(numbers[self._rows], return_inverse=True)[1]
         total = np.bincount(group, leverage[self._rows])[group]
         self.leverage = leverage.copy()
         self.leverage[self._rows] = total
         self._group = np.full(len(leverage), -1)
         self._group[self._rows] = group
         self._share = np.zeros(len(leverage))
-        self._share[self._rows] = leverage[self._rows] / np.maximum(total, TINY)
+        # A total may be 0.
+        self._share[self._rows] = leverage[self._rows] / np.maximum(total, 1e-30)
 
     def means(
         self, rows: np.ndarray, columns: np.ndarray, n_classes: int
@@ -232,32 +231,13 @@ def alternate_peers(
     refine: Callable[[np.ndarray], np.ndarray] | None = None,
     callback: Callable[[Iteration], bool | None] | None = None,
 ) -> PeerTrajectory:
-    """Alternate the model step and the confidence step of PURE.
+    """Alternate the model step and the confidence step of PURE; the options are those of
+    :func:`~surelabel.solvers.alternate.alternate` where they have the same name.
 
-    Parameters
-    ----------
-    model : Model
-        Performs the model step.
-    sets : SortedSets
-        The candidates.
-    left_out : LeftOut
-        What is left out with each row; rows sorted by set size.
-    max_iter : int
-        Maximum number of iterations. With 0, the model stays at ``P = Y / |S|`` (``fitted_p``), and
-        ``p`` is the result of one confidence step.
-    tol : float
-        Stop when ``‖ΔP‖_F / √m`` falls to this (rows counted by weight).
-    shift : float, default=None
-        A known ``g``.
-    refine : callable, default=None
-        Changes the confidences of the ambiguous entries after each step.
-    callback : callable, default=None
-        Called with an :class:`~surelabel.solvers.alternate.Iteration` after each iteration; if it
-        returns True, the iterations stop. The objective is the negative log-likelihood.
-
-    Returns
-    -------
-    PeerTrajectory
+    With ``max_iter=0``, the model stays at ``P = Y / |S|`` (``fitted_p``), and ``p`` is the result
+    of one confidence step. ``left_out`` is what is left out with each row, rows sorted by set size;
+    ``shift`` is a known ``g``; ``refine`` changes the confidences of the ambiguous entries after
+    each step.
     """
     p = sets.initial("uniform", 1)[0]
     own = left_out.leverage[sets.n_clean + sets.rows].astype(p.dtype)
