@@ -116,7 +116,8 @@ class KernelClassifier(
 ):
     """Base class of the methods that alternate ridge regression on confidences with a confidence
     step. A method implements ``_alternate(model, sets, X)``, which sets the coefficients and
-    returns the course of the iterations, and ``_alternate_passes(passes)`` for rows in blocks.
+    returns the course of the iterations, and ``_alternate_passes(passes, candidates)`` for rows in
+    blocks.
     """
 
     callback: Callable[[Iteration], bool | None] | None = None
@@ -135,7 +136,7 @@ class KernelClassifier(
     ) -> Trajectory: ...
 
     @abstractmethod
-    def _alternate_passes(self, passes: Any) -> LowRankFit: ...
+    def _alternate_passes(self, passes: Any, candidates: CandidateSets) -> LowRankFit: ...
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,7 +267,7 @@ class KernelClassifier(
             positive_definite(self.beta),
             self._passes(rows, features, candidates, weight) as passes,
         ):
-            fit = self._alternate_passes(passes)
+            fit = self._alternate_passes(passes, candidates)
             confidence: np.ndarray = passes.confidence
         self._set_low_rank(features, fit, rows.dtype)
         self._set_path(fit)

@@ -304,11 +304,7 @@ class PUREClassifier(KernelClassifier):
     ) -> np.ndarray:
         if self.kernel == "auto":
             return self._fit_bank(X, candidates, weight)
-        self._columns = candidates.indices
-        try:
-            confidence = super()._fit_model(X, candidates, weight)
-        finally:
-            del self._columns
+        confidence = super()._fit_model(X, candidates, weight)
         self.kernels_ = [{"scaling": "none", "kernel": self.kernel, "beta": self.beta}]
         self.guarded_ = False
         if hasattr(self, "loo_decision_"):
@@ -399,7 +395,7 @@ class PUREClassifier(KernelClassifier):
         self._keep_first()
         super()._set_low_rank(features, fit, dtype)
 
-    def _alternate_passes(self, passes: Any) -> PeerFit:
+    def _alternate_passes(self, passes: Any, candidates: CandidateSets) -> PeerFit:
         if self._groups is not None:
             raise ParameterError(
                 "groups need an exact solver, but there are too many rows for one: leave groups "
@@ -411,7 +407,7 @@ class PUREClassifier(KernelClassifier):
             max_iter=self.max_iter,
             tol=self.tol,
             shift=self._known_shift(),
-            equal=None if self._equal is None else (self._equal, self._columns),
+            equal=None if self._equal is None else (self._equal, candidates.indices),
             callback=self._report,
         )
         self.prior_shift_, self.leverage_ = fit.shift, passes.leverage

@@ -183,7 +183,7 @@ class SUREClassifier(KernelClassifier):
             self.loo_decision_ = left_out[np.argsort(sets.row_order)]
         return path
 
-    def _alternate_passes(self, passes: Passes) -> LowRankFit:
+    def _alternate_passes(self, passes: Passes, candidates: CandidateSets) -> LowRankFit:
         fit = alternate_passes(
             passes,
             self.beta,
