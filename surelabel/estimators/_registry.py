@@ -12,9 +12,6 @@ from typing import Any
 
 from ..evaluation.protocol import check_selection, grid_search
 
-#: Modules of this package without a method, which take time to import.
-_OTHERS = {"checks", "limits", "persistence", "stored"}
-
 
 @dataclass(frozen=True)
 class Method:
@@ -105,7 +102,7 @@ def all_methods() -> dict[str, Method]:
     modules = (
         import_module(f"{__package__}.{module.name}")
         for module in iter_modules(package.__path__)
-        if not module.name.startswith("_") and module.name not in _OTHERS
+        if not module.name.startswith("_") and module.name != "checks"  # no method, and slow
     )
     found = [module.METHOD for module in modules if hasattr(module, "METHOD")]
     return {
