@@ -273,17 +273,13 @@ class KernelClassifier(
         self._set_path(fit)
         return confidence
 
-    def _set_low_rank(self, features: FeatureMap, fit: Any, dtype: Any) -> None:
+    def _set_low_rank(self, features: FeatureMap, fit: LowRankFit, dtype: Any) -> None:
         """The model of a fit in passes over the rows."""
-        self._set_weights(features, fit.W, fit.b, dtype)
-
-    def _set_weights(self, features: FeatureMap, W: np.ndarray, b: np.ndarray, dtype: Any) -> None:
-        """The model ``Wᵀz + b``."""
-        self.intercept_ = b.astype(dtype)
+        self.intercept_ = fit.b.astype(dtype)
         if isinstance(features, Centred):
-            self._set_linear(W.T.astype(dtype), features.origin, self.intercept_)
+            self._set_linear(fit.W.T.astype(dtype), features.origin, self.intercept_)
         else:
-            self.X_fit_, self.dual_coef_ = features.points, features.dual(W).astype(dtype)
+            self.X_fit_, self.dual_coef_ = features.points, features.dual(fit.W).astype(dtype)
 
     def _passes(
         self, rows: Rows, features: FeatureMap, candidates: CandidateSets, weight: np.ndarray | None

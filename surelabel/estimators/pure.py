@@ -25,7 +25,7 @@ from ..solvers.groups import GroupPosterior
 from ..solvers.kernels import KERNELS, learn_scaling, rescale
 from ..solvers.leave_one_out import LeftOut, PeerTrajectory, solve_peers
 from ..solvers.ordered_labels import smoothing_matrix
-from ..solvers.out_of_core import PeerFit, alternate_peer_passes
+from ..solvers.out_of_core import LowRankFit, PeerFit, alternate_peer_passes
 from ..solvers.ridge import KernelRidge, LinearRidge
 from ..solvers.temperature import ROWS, softmax_scale
 from ..solvers.threads import blas_threads
@@ -391,7 +391,7 @@ class PUREClassifier(KernelClassifier):
 
     def _set_low_rank(self, features: FeatureMap, fit: Any, dtype: Any) -> None:
         W, b = fit.first
-        self._set_weights(features, W, b, dtype)
+        super()._set_low_rank(features, LowRankFit(W=W, b=b), dtype)
         self._keep_first()
         super()._set_low_rank(features, fit, dtype)
 
