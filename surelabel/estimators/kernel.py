@@ -103,6 +103,7 @@ class _Attributes:
     """
 
     beta: float
+    gamma_: float | None
     loo_decision_: np.ndarray
     leverage_: np.ndarray
     scale_: float
@@ -200,7 +201,7 @@ class KernelClassifier(
     ) -> np.ndarray:
         """Learn, and return the confidences; labels have no order yet."""
         check_learnable(candidates, votes=self.prior > 0)
-        self.solver_ = self._solver_for(X, candidates.shape[1])
+        self.solver_, self.gamma_ = self._solver_for(X, candidates.shape[1]), None
         if self.verbose:
             print(f"solver: {self.solver_}")
         if self.solver_ == "nystroem" or isinstance(X, Rows):
@@ -255,7 +256,6 @@ class KernelClassifier(
     def _fit_blocks(
         self, rows: Rows, candidates: CandidateSets, weight: np.ndarray | None
     ) -> np.ndarray:
-        self.gamma_: float | None = None
         features: FeatureMap
         if self.kernel == "linear":
             sample, _ = draw_rows(rows, BANDWIDTH_ROWS, weight, np.random.default_rng(0))
@@ -301,7 +301,6 @@ class KernelClassifier(
             self.origin_ = move_origin(X, weight)
         model: LinearRidge | KernelRidge
         if self.solver_ == "primal":
-            self.gamma_ = None
             model = factorise(LinearRidge, X, self.beta, sets)
         else:
             X_ordered = X[np.ix_(order, order)] if self.kernel == "precomputed" else X[order]
@@ -318,7 +317,6 @@ class KernelClassifier(
         require_memory(
             f"an exact kernel fit of {X.shape[0]} rows", need, "use solver='nystroem' (or 'auto')"
         )
-        self.gamma_ = None
         if self.kernel == "precomputed":
             return np.asarray(X)
         if self.kernel in ("rbf", "laplacian"):
