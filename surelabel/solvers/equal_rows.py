@@ -54,14 +54,6 @@ def _mix(bits: np.ndarray) -> np.ndarray:
     return bits ^ (bits >> np.uint64(31))
 
 
-def number_keys(keys: Iterable[bytes]) -> np.ndarray:
-    """Number keys in the order in which they first occur."""
-    numbers: dict[int, int] = {}
-    # Keys are compared by their hash: for 10⁶ different rows, two are equal with a probability
-    # below 10⁻⁷.
-    return np.fromiter((numbers.setdefault(hash(key), len(numbers)) for key in keys), np.int64)
-
-
 def folds_of(
     numbers: np.ndarray, n_folds: int, random_state: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:

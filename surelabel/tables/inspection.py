@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..data.candidates import CandidateSets
 from ..data.label_order import has_order, usual_order
 from ..data.labelling import Labels
 from ..exceptions import TableError, first_few
-from ..solvers.equal_rows import number_keys
+from ..solvers.equal_rows import equal_rows
 from ..text import count, percent
 from .annotators import krippendorff_alpha
 from .columns import ColumnReader, Feature
@@ -334,10 +333,7 @@ def disagreeing_rows(table: pa.Table, candidates: CandidateSets) -> np.ndarray:
         cells = pa.array(map(str, column)) if is_list(column.type) else column.combine_chunks()
         codes = pc.fill_null(cells.dictionary_encode().indices, -1).to_numpy() + 1
         groups = np.unique(groups * (codes.max() + 1) + codes, return_inverse=True)[1]
-    sets = number_keys(
-        candidates.indices[start:stop].tobytes()
-        for start, stop in pairwise(candidates.indptr.tolist())
-    )
+    sets = equal_rows([candidates.to_sparse()])
     first = np.unique(groups, return_index=True)[1]
     return np.flatnonzero(np.isin(groups, groups[sets != sets[first][groups]]))
 
