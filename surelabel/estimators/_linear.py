@@ -71,9 +71,8 @@ class LinearPartialLabelClassifier(WeightedPartialLabelClassifier):
                 "example with StandardScaler"
             ) from None
         W = W if Q is None else Q @ W
-        self._possible = (
-            np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1]) > 0
-        )
+        mass = np.bincount(candidates.indices, weight[candidates.rows], candidates.shape[1])
+        self._possible = mass > 0
         if not self.converged_:
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol} in {self.n_iter_} iterations "

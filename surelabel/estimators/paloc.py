@@ -163,11 +163,9 @@ class PALOCClassifier(MetaEstimatorMixin, PartialLabelClassifier):
         return max(len(self.transduction_), n_labels * (n_labels - 1) // 2)
 
     def _machines(self, X: np.ndarray) -> _GaussianMachines | _Machines:
-        inner = (
-            SVC(gamma=reciprocal(float(X.var(axis=0).sum())))
-            if self.estimator is None
-            else self.estimator
-        )
+        inner = self.estimator
+        if inner is None:
+            inner = SVC(gamma=reciprocal(float(X.var(axis=0).sum())))
         shared = type(inner) is SVC and inner.kernel == "rbf"
         return _GaussianMachines(inner) if shared else _Machines(inner)
 

@@ -212,21 +212,20 @@ class SURECV(OrderedLabels, KernelParameters):
         """A function of β that learns from one fold and returns the outputs of the rows left out:
         lams × rows × classes.
         """
-        known = candidates[train]
-        sets = sort_candidates(
-            known, None if weight is None else weight[train], lams.dtype, self.prior
-        )
+        own = None if weight is None else weight[train]
+        sets = sort_candidates(candidates[train], own, lams.dtype, self.prior)
         rows = train[sets.row_order]
-        left, right = (
-            (Z[train], Z[test]) if K is None else (K[np.ix_(rows, rows)], K[np.ix_(test, rows)])
-        )
+        if K is None:
+            left, right = Z[train], Z[test]
+        else:
+            left, right = K[np.ix_(rows, rows)], K[np.ix_(test, rows)]
 
         def outputs_of(beta: float) -> np.ndarray:
-            model = (
-                factorise(LinearRidge, left, beta, sets)
-                if K is None
-                else factorise(KernelRidge, left.copy(), beta, sets)
-            )
+            model: LinearRidge | KernelRidge
+            if K is None:
+                model = factorise(LinearRidge, left, beta, sets)
+            else:
+                model = factorise(KernelRidge, left.copy(), beta, sets)
             paths = alternate(
                 model,
                 sets,
@@ -236,10 +235,8 @@ class SURECV(OrderedLabels, KernelParameters):
                 tol=self.tol,
                 with_objective=False,
             )
-            coefficients, intercepts = model.coefficients(
-                np.array([path.fitted_p for path in paths])
-            )
-            return np.array([right @ A + b for A, b in zip(coefficients, intercepts, strict=True)])
+            fits = model.coefficients(np.array([path.fitted_p for path in paths]))
+            return np.array([right @ A + b for A, b in zip(*fits, strict=True)])
 
         return outputs_of
 
@@ -365,9 +362,8 @@ def _instances(
         return X, None
     rows = ArrayRows(X)
     features = make_features(single, rows, weight)
-    return np.concatenate(
-        list(ordered_map(features, rows.blocks(feature_rows(features.size))))
-    ), None
+    blocks = rows.blocks(feature_rows(features.size))
+    return np.concatenate(list(ordered_map(features, blocks))), None
 
 
 def _as_positions(rows: Any) -> np.ndarray:

@@ -71,12 +71,11 @@ class SortedSets:
         self._positions, self.rows = np.concatenate(positions), np.concatenate(rows)
         self.columns = indices[self._positions]
         self.entry_weight = self.weight[self.n_clean + self.rows]
-        self.prior = None if prior is None else prior[self._positions].astype(dtype)
-        self._clean_prior = (
-            0.0
-            if prior is None
-            else float(prior[first[: self.n_clean]] @ self.weight[: self.n_clean])
-        )
+        self.prior = None
+        if prior is not None:
+            self.prior = prior[self._positions].astype(dtype)
+            clean_prior = prior[first[: self.n_clean]]
+            self._clean_prior = float(clean_prior @ self.weight[: self.n_clean])
 
     def _by_size(self, values: np.ndarray) -> Iterator[np.ndarray]:
         """Views of problems × entries, one per set size: problems × size × rows."""

@@ -30,11 +30,8 @@ def nearest(
         rough += squares  # without ‖x‖², which is the same for all instances
         if queries is None:
             rough[np.arange(len(block)), np.arange(start, start + len(block))] = np.inf
-        noise = (
-            instances.shape[1]
-            * np.finfo(float).eps
-            * (np.linalg.norm(shifted, axis=1) + np.sqrt(squares.max())) ** 2
-        )
+        lengths = np.linalg.norm(shifted, axis=1) + np.sqrt(squares.max())
+        noise = instances.shape[1] * np.finfo(float).eps * lengths**2
         if not np.isfinite(noise).all():
             raise OverflowError("the squares of distances are larger than any number")
         limit = _bound_of_kth_smallest(rough, k) + 2 * noise
