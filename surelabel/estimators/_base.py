@@ -382,8 +382,7 @@ def check_rows(model: Any, rows: Rows, *, reset: bool) -> None:
     elif names is not None and names != list(getattr(model, "feature_names_in_", names)):
         raise InputError(
             f"X has the feature names {first_few(names)}, but those at fit were "
-            f"{first_few(model.feature_names_in_)}: "
-            "choose and order the columns as at fit"
+            f"{first_few(model.feature_names_in_)}: choose and order the columns as at fit"
         )
 
 

@@ -110,6 +110,6 @@ def positive_definite(beta: float) -> Iterator[None]:
     except NotPositiveDefiniteError as error:
         raise NumericalError(
             f"the kernel (or Gram) matrix plus beta={beta} is not positive definite ({error}); "
-            "scale the features "
-            "(for instance with StandardScaler), raise beta, or use a positive semidefinite kernel"
+            "scale the features (for instance with StandardScaler), raise beta, or use a positive "
+            "semidefinite kernel"
         ) from None

@@ -208,14 +208,9 @@ def fit_mixture(
         sticks, scores = ascend_sticks(basis, sticks, scores, taken[:, :-1], reach[:, :-1])
         weights = np.exp(log_stick_weights(scores))
         by_component, counts, evidence = e_step(weights, candidates, posterior, sample_weight)
-        penalty = np.sum(basis.ridge[:, None] * sticks**2) / 2
-        path.append(
-            float(
-                sample_weight @ np.log(evidence)
-                - dirichlet_divergence(posterior, concentration)
-                - penalty
-            )
-        )
+        bound = sample_weight @ np.log(evidence) - dirichlet_divergence(posterior, concentration)
+        bound -= np.sum(basis.ridge[:, None] * sticks**2) / 2
+        path.append(float(bound))
         converged = len(path) > 1 and path[-1] - path[-2] <= tol * sample_weight.sum()
     coef, intercept = basis.coefficients(sticks)
     posterior, weights = posterior[:, np.argsort(classes)], weights[np.argsort(rows)]

@@ -71,8 +71,10 @@ def softmax_scale(
         return float(weight @ gain)
 
     low, high = -5.0, 5.0
-    if slope(low) <= 0 or slope(high) >= 0:  # the best scale is outside the interval
-        log_t = low if slope(low) <= 0 else high
+    if slope(low) <= 0:  # the best scale is outside the interval
+        log_t = low
+    elif slope(high) >= 0:
+        log_t = high
     else:
         log_t = brentq(slope, low, high)
     # Scores that hardly differ would need a scale larger than any float.
