@@ -105,7 +105,7 @@ def square(factor: np.ndarray) -> np.ndarray:
 
 
 def _parts(n: int, step: int | None = None) -> list[slice]:
-    step = max(step or STEP, 1)
+    step = step or STEP
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]
 
 
