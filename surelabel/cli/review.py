@@ -76,6 +76,7 @@ def review(
     from ..progress import stage
     from ..review import server
     from ..review.session import Review
+    from ..tables.methods import votes_suffice
     from ..tables.reading import TableRead
 
     stem, ending = _stem_and_ending(table)
@@ -86,10 +87,12 @@ def review(
     with stage("read", verbose=True):
         rows = settings.read(table)
     under_review = Review(
-        TableRead(rows, settings.columns(), votes_suffice=True),
+        TableRead(rows, settings.columns(), votes_suffice=votes_suffice(settings.method)),
         answers,
         who=_user(),
         max_error=settings.max_error,
+        method=settings.method,
+        estimator=settings.estimator,
         new_labels=new_labels,
         image=settings.image,
         folder=table.resolve().parent,
@@ -119,15 +122,10 @@ def _finish(rows: pa.Table, settings: Settings, answers: Path, output: Path) -> 
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the page shows them
-        found = clean(
-            rows,
-            max_error=settings.max_error,
-            answers=answers,
-            prefix=settings.prefix,
-            **settings.columns(),
-        )
+        found = clean(rows, answers=answers, **settings.cleaning(), **settings.columns())
     page, model = _beside(output)
-    written_model = model if found.model is not None else None  # votes alone make no model
+    # Votes alone make no model, and a model file cannot hold an estimator of others.
+    written_model = None if found.model is None or settings.estimator else model
     return list(map(str, write_cleaned(found, settings, output, page, written_model)))
 
 

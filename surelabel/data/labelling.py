@@ -98,6 +98,15 @@ class Labels:
         """The names of the columns of ``votes``."""
         return self.candidates.annotators
 
+    def take(self, rows: np.ndarray) -> Labels:
+        """What is known about the labels of some rows, to learn from."""
+        return replace(
+            self,
+            candidates=self.candidates[rows],
+            gold=self.gold[rows],
+            unlabelled=self.unlabelled[rows],
+        )
+
     def lists(self) -> pa.Array:
         """The candidates of each row as a list, empty for rows without labels."""
         candidates, given = self.candidates, ~self.unlabelled

@@ -38,6 +38,7 @@ from ..tables.answers import (
 )
 from ..tables.auditing import Audit
 from ..tables.choosing import choose_labels
+from ..tables.methods import DEFAULT
 from ..tables.reading import TableRead
 from ..tables.status import CERTIFIED, PROBABLE, Decision
 from ..text import did_you_mean
@@ -81,6 +82,8 @@ class Review:
         *,
         who: str = "",  # who answers, unless the page says otherwise
         max_error: float = 0.1,  # labels are kept as long as their estimated error is at most this
+        method: str = DEFAULT,
+        estimator: Any = None,  # the model of the features beside votes
         check_share: float = 0.5,  # share of the rows shown that are checks; others help the model
         new_labels: bool = False,  # whether answers may be labels that the table does not have
         image: str | None = None,  # the column of image paths
@@ -102,7 +105,9 @@ class Review:
         with read.named():
             with stage("encode", verbose=verbose):
                 X = read.encoded()[1]
-            choose = partial(choose_labels, X, max_error=max_error)
+            choose = partial(
+                choose_labels, X, method=method, max_error=max_error, estimator=estimator
+            )
             first = choose(read.labels, verbose=verbose)
             choose = partial(choose, like=first)
             found = choose(self._labels, verbose=verbose) if self._placed.rows else first

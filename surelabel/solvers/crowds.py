@@ -131,12 +131,12 @@ class Tally:
         likely = np.sum(posterior[row] * chance, axis=1)
         return np.asarray(np.log(np.maximum(likely, np.finfo(float).tiny)))
 
-    def folds(self, likely: np.ndarray) -> Iterator[tuple[Self, Self]]:
-        """Five times: a tally of four fifths of the votes, and one of those left out. As each vote
-        has a place by how likely it is, the order of rows and annotators does not matter.
+    def folds(self, likely: list[np.ndarray]) -> Iterator[tuple[Self, Self]]:
+        """Five times: a tally of four fifths of the votes, and one of those left out. How likely a
+        vote is by each of two models gives its place, not the order of rows and annotators.
         """
         votes = self._cast.tocoo()
-        fold = np.argsort(np.argsort(likely, kind="stable")) % 5
+        fold = np.argsort(np.lexsort(np.round(likely, 9))) % 5  # without rounding errors
         for left_out in (fold == k for k in range(5)):
             yield self._part(votes, ~left_out), self._part(votes, left_out)
 
@@ -181,7 +181,7 @@ class SoftTally(Tally):
         """As :meth:`counts`: nobody has a vote of their own."""
         return self.counts(posterior)
 
-    def folds(self, likely: np.ndarray) -> Iterator[tuple[Self, Self]]:
+    def folds(self, likely: list[np.ndarray]) -> Iterator[tuple[Self, Self]]:
         """None: without single votes none can be left out, and features are always used."""
         return iter(())
 
@@ -307,8 +307,8 @@ def gain_by_features(
 ) -> np.ndarray:
     """By how much features raise the log-likelihood of each vote, left out with a fifth of all."""
     gains = [np.zeros(0)]
-    by_features = np.exp(class_model(alone.posterior, alone.evidence))
-    for given, left_out in tally.folds(tally.log_likelihood(by_features, alone.confusion)):
+    models = alone.posterior, np.exp(class_model(alone.posterior, alone.evidence))
+    for given, left_out in tally.folds([tally.log_likelihood(P, alone.confusion) for P in models]):
         fits = (alternate_crowd(given, model, known=known) for model in (class_model, None))
         beside, without = (left_out.log_likelihood(fit.posterior, fit.confusion) for fit in fits)
         gains.append(beside - without)

@@ -31,7 +31,7 @@ from ..files import checked_path
 from ..text import count
 from .auditing import Audit
 from .methods import with_sets
-from .status import CERTIFIED, LOOK, PROBABLE, Decision
+from .status import CERTIFIED, LOOK, Decision
 
 #: The version of the format, which the first line names.
 FORMAT = "answers 1"
@@ -462,9 +462,9 @@ def with_answers(found: Found, labels: Labels, placed: PlacedAnswers) -> tuple[F
     """Put the answers into the labels found by a model that learned from them, and compute the
     bound that the checks give (None before the first check).
 
-    A row that was drawn keeps its status only with the label it was drawn with, because the bound
-    is about that label. Where the label has changed since, a person should look. A check that was
-    passed over counts as a mistake until it is answered.
+    The bound is about the label that a row was drawn with: where it has changed since, a person
+    should look. If the bound is not low enough, so should they where the row is no longer sure. A
+    check that was passed over counts as a mistake until it is answered.
     """
     rows = np.array([r for r, a in placed.rows.items() if a.verdict == LABEL], np.int64)
     found = found.with_known(rows, known_labels(labels, placed)[rows])
@@ -484,6 +484,8 @@ def with_answers(found: Found, labels: Labels, placed: PlacedAnswers) -> tuple[F
         unchanged = (found.label[drawn] == label) & ~asked & ~passed_over
         kept = (drawn >= 0) & (np.isin(drawn, rows) | unchanged)
         audit = Audit(len(drawn), n_checked, wrong, n_changed=int(np.sum(~kept)))
-        status[drawn[kept & ~asked]] = PROBABLE if audit.level is None else CERTIFIED
         status[drawn[~kept & (drawn >= 0)]] = LOOK
+        if audit.level is not None:
+            status[drawn[kept]] = CERTIFIED
+        audit = audit.without(int(np.sum(status[drawn[kept]] == LOOK)))
     return replace(found, status=status), audit

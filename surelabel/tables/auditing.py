@@ -48,8 +48,7 @@ class Audit:
     n_changed : int, default=0
         Number of rows that are no longer kept with the label they had.
     n_fallen : int, default=0
-        Number of rows that are no longer kept because the checks found more mistakes than the
-        estimate allowed.
+        Number of rows that are no longer kept because the answers have changed the estimate.
     still_wrong : float
         Upper bound on the share of rows that are still wrong; it holds with a probability of 90 %.
     """
@@ -59,6 +58,10 @@ class Audit:
     n_wrong: int
     n_changed: int = 0
     n_fallen: int = 0
+
+    def without(self, n_fallen: int) -> Audit:
+        """The audit after some rows fell back."""
+        return replace(self, n_changed=self.n_changed + n_fallen, n_fallen=n_fallen)
 
     @property
     def still_wrong(self) -> float:
@@ -113,11 +116,13 @@ class Audit:
         """A warning if there were more mistakes than estimated; otherwise empty."""
         if not self.n_fallen:
             return ""
-        verb = "seemed probable, but needs" if self.n_fallen == 1 else "seemed probable, but need"
-        return (
-            f"the audit found more mistakes than the estimate allows: {count(self.n_fallen)} "
-            f"{verb} a look"
+        reason = (
+            "audit found more mistakes than the estimate allows"
+            if self.n_wrong
+            else "estimate has changed with the answers"
         )
+        verb = "seemed probable, but needs" if self.n_fallen == 1 else "seemed probable, but need"
+        return f"the {reason}: {count(self.n_fallen)} {verb} a look"
 
     def to_dict(self) -> dict[str, Any]:
         """The result as plain values, ready for JSON."""
@@ -190,8 +195,7 @@ def apply_sheet(
     if audit.level is not None:  # the checks bound the error of all of them, whatever the estimate
         status[order] = CERTIFIED
     status[rows[~answered]] = LOOK
-    fallen = int(np.sum(status[order[len(rows) :]] == LOOK))
-    audit = replace(audit, n_changed=audit.n_changed + fallen, n_fallen=fallen)
+    audit = audit.without(int(np.sum(status[order[len(rows) :]] == LOOK)))
     return replace(found, status=status), audit
 
 

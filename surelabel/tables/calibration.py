@@ -19,7 +19,7 @@ does not confirm counts half.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -182,6 +182,13 @@ class Judgement:
     prior: Prior
     gold_confidence: np.ndarray
     gold_right: np.ndarray
+
+    def put_back(self, order: np.ndarray) -> Judgement:
+        """The judgement of a table whose rows were judged in this order."""
+        names = ["label", "second", "confidence", "shares", "score"]
+        names += ["outside", "best", "outside_probability"]
+        place = np.argsort(order)
+        return replace(self, **{name: getattr(self, name)[place] for name in names})
 
 
 def judge_votes(

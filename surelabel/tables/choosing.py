@@ -28,6 +28,7 @@ from .methods import (
     VOTES_ONLY,
     FittedMethod,
     Split,
+    by_content,
     convergence_warnings_ignored,
     fit_crowd,
     fit_method,
@@ -135,17 +136,19 @@ def choose_labels(
     find the same labels after the same answers.
     """
     X = _checked_rows(X, labels, max_error)
+    order = by_content(X, labels)
+    X, given = X[order], labels.take(order)
     equal = equal_rows([X]) if X.shape[1] else np.arange(len(X))
     earlier = None
     if like is not None:
         earlier = FittedMethod(like.method, like.classifier, like.parameters, like.cv_score)
     if method in tuple(VOTES_ONLY):
-        fit, found = _by_votes_only(method, labels, estimator, random_state)
+        fit, found = _by_votes_only(method, given, estimator, random_state)
     else:
         fit = fit_method(
             method,
             X,
-            labels,
+            given,
             equal,
             random_state=random_state,
             estimator=estimator,
@@ -153,8 +156,8 @@ def choose_labels(
             verbose=verbose,
         )
         with stage("judge rows", verbose=verbose):
-            found = _judge(fit, X, labels, equal, random_state)
-    gold, decision = labels.gold >= 0, decide(found, labels, max_error)
+            found = _judge(fit, X, given, equal, random_state)
+    gold, decision = labels.gold >= 0, decide(found.put_back(order), labels, max_error)
     return ChosenLabels(
         **vars(decision),
         gold_error=float(1 - found.gold_right.mean()) if gold.any() else None,

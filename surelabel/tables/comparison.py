@@ -34,6 +34,7 @@ from .methods import (
     VOTES_ONLY,
     FittedMethod,
     Split,
+    by_content,
     by_crowd,
     convergence_warnings_ignored,
     find_method,
@@ -309,8 +310,10 @@ def compare_methods(
     part. Where a true label is known, it counts in place of the candidates or votes left out.
     """
     by_votes, names = labels.votes is not None, _method_names(X, labels, methods)
+    order = by_content(X, labels)
+    X, labels = X[order], labels.take(order)
     rows = sample_rows(_labelled(labels), max_rows, random_state)
-    n_table, X, labels = len(X), X[rows], _some_rows(labels, rows)
+    n_table, X, labels = len(X), X[rows], labels.take(rows)
     what = "votes for " if by_votes else ""
     n_parts = int(np.sum(labels.votes != -1)) if by_votes else len(rows)
     if not 1 < folds <= min(len(rows), n_parts):
@@ -340,15 +343,6 @@ def _labelled(labels: Labels) -> np.ndarray:
 
 def _sets_of(labels: Labels) -> CandidateSets:
     return likely_sets(labels.candidates) if labels.soft else labels.candidates
-
-
-def _some_rows(labels: Labels, rows: np.ndarray) -> Labels:
-    return replace(
-        labels,
-        candidates=labels.candidates[rows],
-        gold=labels.gold[rows],
-        unlabelled=labels.unlabelled[rows],
-    )
 
 
 def _method_names(X: np.ndarray, labels: Labels, methods: Sequence[str] | None) -> list[str]:
@@ -420,7 +414,7 @@ def _by_left_out_rows(X: np.ndarray, labels: Labels, splits: list[Split], name: 
     fit: FittedMethod | None = None
     scores = []
     for train, test in splits:  # the first fold chooses the parameters
-        fit = fit_method(name, X[train], _some_rows(learned, train), equal[train], like=fit)
+        fit = fit_method(name, X[train], learned.take(train), equal[train], like=fit)
         scores.append(_scores(fit.model, X[test], judge[test], labels.ordered))
     assert fit is not None
     return fit.parameters, np.array(scores).T

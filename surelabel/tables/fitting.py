@@ -28,7 +28,7 @@ from .calibration import sure_of_new
 from .columns import Feature
 from .embedding import embed_columns
 from .encoding import TableModel
-from .methods import VOTES_ONLY, find_method, fit_method
+from .methods import VOTES_ONLY, by_content, find_method, fit_method
 from .new_columns import MEDIAN, add_columns, check_new_columns, label_column, rounded
 from .overview import Overview, Result, kinds, named, written_parameters
 from .reading import Columns, Reading, TableRead, kinds_given, open_table
@@ -154,6 +154,8 @@ def fit(
     with read.named():
         with stage("encode", verbose=verbose):
             encoder, X = read.encoded()
+        order = by_content(X, read.labels)
+        X = X[order]
         learn = partial(
             fit_method,
             method,
@@ -163,9 +165,9 @@ def fit(
             estimator=estimator,
             verbose=verbose,
         )
-        found = learn(read.labels)
+        found = learn(read.labels.take(order))
         if answered is not read.labels:
-            found = learn(answered, like=found)
+            found = learn(answered.take(order), like=found)
     return Fitted(
         model=TableModel(encoder, found.model),
         features=read.features,

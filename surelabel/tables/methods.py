@@ -24,7 +24,7 @@ from ..evaluation.protocol import chosen_parameters
 from ..exceptions import CandidateError, InputError, ParameterError, shown
 from ..progress import stage
 from ..solvers.dawid_skene import dawid_skene, majority
-from ..solvers.equal_rows import folds_of
+from ..solvers.equal_rows import equal_rows, folds_of
 from ..solvers.sparse_rows import row_max
 from ..text import suggest
 from .embedding import imported
@@ -79,6 +79,20 @@ def joint(method: Method) -> bool:
 def votes_suffice(name: str) -> bool:
     """Whether a method of this name can do without features where there are votes."""
     return name in tuple(VOTES_ONLY) or joint(find_method(name, tuple(VOTES_ONLY)))
+
+
+def by_content(X: np.ndarray, labels: Labels) -> np.ndarray:
+    """The rows in an order that depends on their content alone: whatever is drawn from them is then
+    the same however the table is sorted, and however its columns are scaled.
+    """
+    rng, equal = np.random.default_rng(0), equal_rows([X])
+    first = np.unique(equal, return_index=True)[1]
+    spread = np.ptp(X, axis=0)
+    place = X[first] @ (rng.standard_normal(X.shape[1]) / np.where(spread > 0, spread, 1))
+    given = labels.candidates.to_sparse() if labels.votes is None else labels.votes
+    # The last digits of a sum depend on where its row stands.
+    told = np.round(given @ rng.standard_normal(given.shape[1]), 9)
+    return np.lexsort((told, place[equal]))
 
 
 def by_crowd(method: Method, labels: Labels, estimator: Any = None) -> bool:

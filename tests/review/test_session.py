@@ -235,15 +235,17 @@ def as_counts(row, truth, rng):
 
 
 @pytest.mark.parametrize(
-    ("columns", "options"),
+    ("columns", "options", "method"),
     [
-        (as_sets, {"labels": "candidates"}),
-        (as_sets, {"labels": "candidates", "complete": True}),
-        (as_votes, {"votes": "v*"}),
-        (as_counts, {"counts": "cat,cow,dog,emu"}),
+        (as_sets, {"labels": "candidates"}, "PURE"),
+        (as_sets, {"labels": "candidates"}, "PLKNN"),
+        (as_sets, {"labels": "candidates", "complete": True}, "PURE"),
+        (as_votes, {"votes": "v*"}, "PURE"),
+        (as_votes, {"votes": "v*"}, "majority"),
+        (as_counts, {"counts": "cat,cow,dog,emu"}, "PURE"),
     ],
 )
-def test_it_finds_what_clean_finds(pets, tmp_path, columns, options):
+def test_it_finds_what_clean_finds(pets, tmp_path, columns, options, method):
     """The same labels, confidences and statuses, before any answer and after 30 of them."""
     rng = np.random.default_rng(0)
     rows = [
@@ -251,16 +253,16 @@ def test_it_finds_what_clean_finds(pets, tmp_path, columns, options):
         for row in pets[0]
     ]
     table = read_table(write_rows(tmp_path / "table.csv", rows))
-    options = {"id": "pet"} | options
-    review = Review(TableRead(table, options), tmp_path / "a.jsonl", random_state=3)
+    options, how = {"id": "pet"} | options, {"method": method}
+    review = Review(TableRead(table, options), tmp_path / "a.jsonl", random_state=3, **how)
     try:
-        row, cleaned = review.next("tab")["row"], surelabel.clean(table, **options)
+        row, cleaned = review.next("tab")["row"], surelabel.clean(table, **options, **how)
         for name in SAME:
             np.testing.assert_array_equal(getattr(review.found()[0], name), getattr(cleaned, name))
         assert {vote["who"] for vote in row["votes"]} == set(cleaned.labels.annotators)
         answer_all(review, pets[1], 30, row=row)
         assert review.wait()
-        cleaned = surelabel.clean(table, answers=review.file.path, **options)
+        cleaned = surelabel.clean(table, answers=review.file.path, **options, **how)
         for name in SAME:
             np.testing.assert_array_equal(getattr(review.found()[0], name), getattr(cleaned, name))
         assert review.found()[1] == cleaned.audit

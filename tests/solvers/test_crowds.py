@@ -133,7 +133,7 @@ def test_every_vote_is_left_out_once(problem):
     votes, n_classes = problem
     P = np.full((len(votes), n_classes), 1 / n_classes)
     whole = Tally(votes, n_classes)
-    parts = list(whole.folds(np.zeros(np.sum(votes != -1))))
+    parts = list(whole.folds([np.zeros(np.sum(votes != -1))]))
     for kept, left_out in parts:
         np.testing.assert_allclose(kept.counts(P) + left_out.counts(P), whole.counts(P))
     sizes = [left_out.counts(P).sum() for _, left_out in parts]

@@ -1,5 +1,7 @@
 """Checks of rows drawn at random, from the sheet to the promise."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -152,7 +154,7 @@ def with_mistakes(sheet, n_checked, n_wrong):
     return sheet.assign(answer=answers)
 
 
-def test_mistakes_lower_the_estimate(large_table):
+def test_mistakes_lower_the_estimate(large_table, tmp_path):
     cleaned = surelabel.clean(large_table, **OPTIONS)
     assert cleaned.status_counts["probable"] > 200
     sheet = cleaned.audit_sheet(80)
@@ -167,6 +169,21 @@ def test_mistakes_lower_the_estimate(large_table):
     assert found.confidence[rest].mean() < before - 0.05
     assert found.n_kept == np.sum(found.status != "look")
     assert audit.to_dict()["fallen"] == fallen
+    # The same answers, given in a review.
+    labels = cleaned.classes[cleaned.label[order := np.flatnonzero(drawn)]]
+    other = {"cat": "cow", "cow": "cat"}
+    lines: list[dict[str, object]] = [{"surelabel": "answers 1", "id": "row", "columns": []}]
+    lines.append({"draw_rows": [str(i) for i in order], "draw_labels": labels.tolist()})
+    lines += [
+        {"row": str(i), "label": other[label] if k < 20 else label, "queue": "check", "draw": 0}
+        for k, (i, label) in enumerate(zip(order[:80], labels, strict=False))
+    ]
+    path = tmp_path / "answers.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    named = large_table.assign(row=np.arange(600).astype(str))
+    reviewed = surelabel.clean(named, answers=path, **OPTIONS | {"id": "row"})
+    assert reviewed.audit.n_fallen > 100
+    assert np.all(1 - reviewed.confidence[reviewed.status == "probable"] <= reviewed.max_error)
     # Without a mistake, nothing falls.
     kept = surelabel.clean(large_table, audit=with_mistakes(sheet, 80, 0), **OPTIONS)
     assert kept.audit.n_fallen == 0

@@ -336,3 +336,15 @@ def test_a_long_table_whose_labels_are_called_label_is_refused():
     table = pa.table({"id": ids, "label": ["p", "q", "p", "p"] * 6, "x": np.sin(ids)})
     with pytest.raises(TableError, match="already has a column 'label'"):
         surelabel.clean(table, labels="label", id="id", long=True)
+
+
+def test_the_order_of_the_rows_changes_nothing(make_labels):
+    """More rows than the sample on which kernels are chosen, and rows that are equal."""
+    digits = load_digits()
+    X, y = digits.data[:1000, 20:24], digits.target[:1000]
+    labels = make_labels(make_partial(y, p=1.0, r=2, random_state=0))
+    expected, rows = choose_labels(X, labels), np.random.default_rng(0).permutation(1000)
+    found = choose_labels(X[rows], labels.take(rows))
+    np.testing.assert_array_equal(found.label, expected.label[rows])
+    np.testing.assert_allclose(found.confidence, expected.confidence[rows])
+    np.testing.assert_array_equal(found.status, expected.status[rows])

@@ -9,7 +9,7 @@ from surelabel.data.ballots import informative_rows
 from surelabel.exceptions import CandidateError, InputError, ParameterError
 from surelabel.tables import comparison
 from surelabel.tables.comparison import compare_methods
-from surelabel.tables.methods import find_method, sample_rows
+from surelabel.tables.methods import by_content, find_method, sample_rows
 
 FEW = ["PLKNN", "SURE"]
 
@@ -20,8 +20,10 @@ def compared(iris, make_labels):
     return compare_methods(X, make_labels(sets), methods=FEW, folds=4, random_state=3)
 
 
-def test_scores_are_those_of_the_parameters_on_the_folds(iris, compared):
+def test_scores_are_those_of_the_parameters_on_the_folds(iris, make_labels, compared):
     X, _, sets = iris
+    order = by_content(X, make_labels(sets))
+    X, sets = X[order], sets[order]
     (knn,) = [result for result in compared if result.method == "PLKNN"]
     scores = []
     for train, test in KFold(4, shuffle=True, random_state=3).split(X):
