@@ -56,7 +56,7 @@ def test_a_default_that_is_clearly_behind_is_told_of(
     if words:
         assert f"{name}, the default of clean, is {words}" in plain
         assert "use --method Self-training" in plain
-    told = json.loads(cli("compare pets.csv --labels candidates --json").output)
+    told = json.loads(cli("compare pets.csv --labels candidates --json").stdout)
     assert told["better_than_default"] == ("Self-training" if words else None)
 
 
@@ -75,14 +75,14 @@ def votes(cli, tmp_path):
 
 
 def test_clean_runs_every_method_that_compare_lists(cli, votes):
-    listed = json.loads(cli(f"compare {votes} --folds 2 --max-rows 40 --json").output)["results"]
+    listed = json.loads(cli(f"compare {votes} --folds 2 --max-rows 40 --json").stdout)["results"]
     names = [result["method"] for result in listed]
     assert {"Crowd", "majority", "Dawid-Skene", "PLKNN"} <= set(names)
     assert "PURE" not in names  # with votes, that is Crowd
     for name in ("Crowd", "majority", "Dawid-Skene", "PLKNN"):
         done = cli("clean", *votes.split(), "-o", "out.csv", "--method", name, "--json")
         assert done.exit_code in (0, 1), done.output
-        told = json.loads(done.output)
+        told = json.loads(done.stdout)
         assert told["method"] == name
         assert bool(told["features"]) == (name in ("Crowd", "PLKNN"))
         drawn = cli("audit", *votes.split(), "-o", "a.csv", "--method", name, "--max-error", "0.5")
